@@ -139,6 +139,53 @@ func.func @identity_type(%x: tensor<4xi8>) {
 
 // -----
 
+func.func @minus_true(%x: tensor<4xi64>) {
+  %y = neoflow.compute (%i) from (%x: tensor<4xi64>) -> tensor<4xi64> {
+    // expected-error @+1 {{expected a number after '-'}}
+    %a = neoflow.read %x[%i] else -true : tensor<4xi64>
+    neoflow.yield %a : i64
+  }
+  return
+}
+
+// -----
+
+func.func @minus_minus(%x: tensor<4xi64>) {
+  %y = neoflow.compute (%i) from (%x: tensor<4xi64>) -> tensor<4xi64> {
+    // expected-error @+1 {{expected a number after '-'}}
+    %a = neoflow.read %x[%i] else - -1.0 : tensor<4xi64>
+    neoflow.yield %a : i64
+  }
+  return
+}
+
+// -----
+
+func.func @wide_literal(%x: tensor<4xi64>) {
+  %y = neoflow.compute (%i) from (%x: tensor<4xi64>) -> tensor<4xi64> {
+    // expected-error @+1 {{expected an integer of 64 bits}}
+    %a = neoflow.read %x[%i] else 9223372036854775808 : tensor<4xi64>
+    neoflow.yield %a : i64
+  }
+  return
+}
+
+// -----
+
+// One accumulator type for two identities.
+func.func @acc_and_identity() {
+  // expected-error @+1 {{'neoflow.compute' op expected one accumulator type for each of the 2 results, but got 1}}
+  %y:2 = neoflow.compute () combine (%i = 3) identity (0.0, 0) acc (f32) -> (tensor<f32>, tensor<f32>) {
+    %a = arith.constant 0.0 : f32
+    neoflow.yield %a, %a : f32, f32
+  } combine (%a: f32, %b: f32, %c: f32, %d: f32) {
+    neoflow.yield %a, %b : f32, f32
+  }
+  return
+}
+
+// -----
+
 func.func @unknown_ties(%x: tensor<4xf32>) {
   // expected-error @+1 {{expected 'share' or 'first', but got 'last'}}
   %y = neoflow.compute () max (%i = 4) from (%x: tensor<4xf32>) ties last -> tensor<f32> {

@@ -209,6 +209,25 @@ func.func @literals(%x: tensor<8xf32>, %h: tensor<8xf16>, %k: tensor<8xi8>, %b: 
   return
 }
 
+// CHECK-LABEL: func.func @extreme_literals
+func.func @extreme_literals(%k: tensor<8xi64>, %x: tensor<8xf64>) {
+  // CHECK: neoflow.read %{{.*}}[%i - 1] else -9223372036854775808 : tensor<8xi64>
+  // CHECK: neoflow.read %{{.*}}[%i - 1] else 9223372036854775807 : tensor<8xi64>
+  // CHECK: neoflow.read %{{.*}}[%i - 1] else 4.94066{{.*}}e-324 : tensor<8xf64>
+  // CHECK: neoflow.read %{{.*}}[%i - 1] else -1.7976931348623157E+308 : tensor<8xf64>
+  // CHECK: neoflow.read %{{.*}}[%i - 1] else -0.000000e+00 : tensor<8xf64>
+  %0:5 = neoflow.compute (%i) from (%k: tensor<8xi64>, %x: tensor<8xf64>)
+      -> (tensor<8xi64>, tensor<8xi64>, tensor<8xf64>, tensor<8xf64>, tensor<8xf64>) {
+    %a = neoflow.read %k[%i - 1] else -9223372036854775808 : tensor<8xi64>
+    %b = neoflow.read %k[%i - 1] else 9223372036854775807 : tensor<8xi64>
+    %c = neoflow.read %x[%i - 1] else 4.9406564584124654e-324 : tensor<8xf64>
+    %d = neoflow.read %x[%i - 1] else -1.7976931348623157e+308 : tensor<8xf64>
+    %e = neoflow.read %x[%i - 1] else -0.0 : tensor<8xf64>
+    neoflow.yield %a, %b, %c, %d, %e : i64, i64, f64, f64, f64
+  }
+  return
+}
+
 // Bodies of half precision compute and accumulate in f32; `acc` overrides.
 // CHECK-LABEL: func.func @accumulators
 func.func @accumulators(%h: tensor<4x8xbf16>, %f: tensor<4x8xf32>, %k: tensor<4x8xi8>) {

@@ -151,11 +151,16 @@ ParseResult comprehension::parseWhere(OpAsmParser &parser,
 
 ParseResult comprehension::parseLiteral(OpAsmParser &parser, Attribute &value) {
   Builder &builder = parser.getBuilder();
+  SMLoc loc = parser.getCurrentLocation();
   bool negative = succeeded(parser.parseOptionalMinus());
+  if (negative && succeeded(parser.parseOptionalMinus()))
+    return parser.emitError(loc, "expected a number after '-'");
   StringRef keyword;
   if (succeeded(parser.parseOptionalKeyword(&keyword,
                                             {"inf", "nan", "true", "false"}))) {
     if (keyword == "true" || keyword == "false") {
+      if (negative)
+        return parser.emitError(loc, "expected a number after '-'");
       value = builder.getI64IntegerAttr(keyword == "true");
       return success();
     }
@@ -166,12 +171,16 @@ ParseResult comprehension::parseLiteral(OpAsmParser &parser, Attribute &value) {
     value = FloatAttr::get(builder.getF64Type(), special);
     return success();
   }
-  int64_t integer;
+  llvm::APInt integer; // Its magnitude: that of the smallest i64 needs 65 bits.
   OptionalParseResult isInteger = parser.parseOptionalInteger(integer);
   if (isInteger.has_value()) {
     if (failed(*isInteger))
       return failure();
-    value = builder.getI64IntegerAttr(negative ? -integer : integer);
+    if (negative)
+      integer.negate();
+    if (!integer.isSignedIntN(64))
+      return parser.emitError(loc, "expected an integer of 64 bits");
+    value = builder.getI64IntegerAttr(integer.getSExtValue());
     return success();
   }
   double number;

@@ -250,8 +250,8 @@ ParseResult ComputeOp::parse(OpAsmParser &parser, OperationState &result) {
     for (auto [i, value] : llvm::enumerate(values)) {
       Type type = getElementTypeOrSelf(result.types[i]);
       if (!storage)
-        type = acc.empty() ? getComputeType(type)
-                           : cast<TypeAttr>(acc[i]).getValue();
+        type = i < acc.size() ? cast<TypeAttr>(acc[i]).getValue()
+                              : getComputeType(type);
       TypedAttr converted = comprehension::convertLiteral(value, type);
       if (!converted)
         return parser.emitError(loc) << "'" << keyword << "' value " << value

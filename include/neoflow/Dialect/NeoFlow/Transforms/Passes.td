@@ -47,4 +47,20 @@ def VerifySchedulePass : Pass<"neoflow-verify-schedule", "::neoflow::KernelOp"> 
   }];
 }
 
+def DifferentiatePass : Pass<"neoflow-differentiate", "::mlir::ModuleOp"> {
+  let summary = "expand neoflow.vjp into functions of ordinary computes";
+  let description = [{
+    Every `neoflow.vjp` becomes a call of a generated function that returns the
+    results of the callee, then the gradients. A gradient is one gather for each
+    read (docs/Autodiff.md).
+
+    On entry: static shapes. On exit: no `neoflow.vjp` is left. Forward
+    functions do not change.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::math::MathDialect"
+  ];
+}
+
 #endif // NEOFLOW_DIALECT_NEOFLOW_TRANSFORMS_PASSES_TD
