@@ -32,6 +32,10 @@ config.environment["PATH"] = os.pathsep.join(path + [os.environ.get("PATH", "")]
 # Neither may depend on what happens to be set where the tests run.
 for name in ("NEOFLOW_CACHE_DIR", "NEOFLOW_NUM_THREADS", "MLIR_CRASH_REPRODUCER_DIRECTORY"):
     config.environment.pop(name, None)
+if "address" in config.sanitize:
+    # MLIR's libraries are not instrumented: containers and bump allocators that
+    # cross the border look damaged, and the context is not always torn down.
+    config.environment["ASAN_OPTIONS"] = "detect_leaks=0:detect_container_overflow=0:allow_user_poisoning=0"
 for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "CUDA_VISIBLE_DEVICES"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
@@ -64,5 +68,4 @@ if runs([config.python, "-c", "import numpy"]):
 if runs(["nvidia-smi", "-L"]):
     config.available_features.add("cuda")
 if not config.enable_compiler:
-    config.unsupported = False
     config.excludes += ["Dialect", "Conversion", "Integration", "Pipelines", "Target", "Index"]

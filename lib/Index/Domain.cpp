@@ -234,26 +234,42 @@ struct Sum {
     }
   }
 
-  /// Rewrites `x * a + (x floordiv c) * b` to `(x mod c) * a + (x floordiv c) *
-  /// (b + a * c)` where that makes the coefficient smaller.
+  int64_t coefficientOf(AffineExpr expr) const {
+    for (auto [term, coefficient] : terms)
+      if (term == expr)
+        return coefficient;
+    return 0;
+  }
+
+  /// Rewrites `e * a + (e floordiv c) * b` to `(e mod c) * a + (e floordiv c) *
+  /// (b + a * c)` where that makes the coefficient of the quotient smaller.
   void splitDivisions() {
     for (unsigned i = 0; i < terms.size(); ++i) {
       auto quotient = dyn_cast<AffineBinaryOpExpr>(terms[i].first);
       if (!quotient || quotient.getKind() != AffineExprKind::FloorDiv)
         continue;
       auto c = dyn_cast<AffineConstantExpr>(quotient.getRHS());
-      if (!c)
+      Sum dividend;
+      dividend.add(quotient.getLHS(), 1);
+      if (!c || dividend.terms.empty())
         continue;
-      for (unsigned j = 0; j < terms.size(); ++j) {
-        auto [x, a] = terms[j];
-        int64_t b = terms[i].second;
-        int64_t rest = b + a * c.getValue();
-        if (x != quotient.getLHS() || a == 0 || std::abs(rest) >= std::abs(b))
-          continue;
-        terms[i].second = rest;
-        terms[j].second = 0;
-        add(x % c.getValue(), a);
-      }
+      // How often the whole dividend occurs in the sum.
+      auto [first, unit] = dividend.terms.front();
+      int64_t have = coefficientOf(first);
+      if (have == 0 || have % unit != 0)
+        continue;
+      int64_t a = have / unit, b = terms[i].second;
+      int64_t rest = b + a * c.getValue();
+      bool whole = llvm::all_of(dividend.terms, [&](auto &term) {
+        return coefficientOf(term.first) == a * term.second;
+      });
+      if (!whole || std::abs(rest) >= std::abs(b))
+        continue;
+      terms[i].second = rest;
+      for (auto [term, coefficient] : dividend.terms)
+        add(term, -a * coefficient);
+      constant -= a * dividend.constant;
+      add(quotient.getLHS() % c.getValue(), a);
     }
   }
 

@@ -74,14 +74,17 @@ createMachine(Location loc, TargetAttr target, unsigned optLevel) {
   return machine;
 }
 
+void neoflow::registerTargetTranslations(MLIRContext &context) {
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  context.appendDialectRegistry(registry);
+}
+
 /// Translates and optimises `module`.
 static FailureOr<std::unique_ptr<llvm::Module>>
 translate(ModuleOp module, llvm::LLVMContext &context,
           llvm::TargetMachine &machine, unsigned optLevel) {
-  DialectRegistry registry;
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-  module.getContext()->appendDialectRegistry(registry);
   std::unique_ptr<llvm::Module> llvmModule =
       translateModuleToLLVMIR(module, context, "kernels");
   if (!llvmModule) {

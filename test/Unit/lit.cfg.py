@@ -12,6 +12,8 @@ config.test_source_root = os.path.join(config.neoflow_binary_dir, "test", "unitt
 config.test_exec_root = config.test_source_root
 config.test_format = lit.formats.GoogleTest(".", "Test")
 config.test_format.test_suffixes |= {"Tests"}
+if "address" in config.sanitize:  # As in the other suite.
+    config.environment["ASAN_OPTIONS"] = "detect_leaks=0:detect_container_overflow=0:allow_user_poisoning=0"
 for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

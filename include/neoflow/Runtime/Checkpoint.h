@@ -10,6 +10,7 @@
 #include "neoflow/Runtime/Tensor.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 

@@ -20,6 +20,9 @@ struct ObjectOptions {
 /// machine.
 TargetAttr resolveTarget(TargetAttr target);
 
+/// Lets modules of `context` be translated; call it before several threads do.
+void registerTargetTranslations(mlir::MLIRContext &context);
+
 /// The optimised LLVM IR of `module` as text. Emits what is wrong.
 mlir::FailureOr<std::string> emitLLVMIR(mlir::ModuleOp module,
                                         TargetAttr target,

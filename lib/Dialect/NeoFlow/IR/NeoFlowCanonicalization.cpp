@@ -66,8 +66,7 @@ struct PruneInputs : OpRewritePattern<ComputeOp> {
   }
 };
 
-/// Moves constant scalars, index symbols and splat tensors into the body, and
-/// constant extents into the type.
+/// Moves constant scalars, index symbols and splat tensors into the body.
 struct FoldConstantInputs : OpRewritePattern<ComputeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ComputeOp op,

@@ -165,7 +165,7 @@ LogicalResult NeoFlowDialect::verifyRegionArgAttribute(
     }
     return success();
   }
-  if (name == attr::kNoGradient)
+  if (name == attr::kNoGradient || name == attr::kZeros)
     return success();
   // role_c10
   return op->emitError("unknown attribute '") << name << "' on an argument";

@@ -45,6 +45,8 @@ inline constexpr llvm::StringLiteral kStep = "neoflow.step";
 inline constexpr llvm::StringLiteral kLearningRate = "neoflow.learning_rate";
 inline constexpr llvm::StringLiteral kDims = "neoflow.dims";
 inline constexpr llvm::StringLiteral kNoGradient = "neoflow.no_gradient";
+/// On an argument with `neoflow.state`: it starts at zero.
+inline constexpr llvm::StringLiteral kZeros = "neoflow.zeros";
 inline constexpr llvm::StringLiteral kLoss = "neoflow.loss";
 inline constexpr llvm::StringLiteral kMetric = "neoflow.metric";
 inline constexpr llvm::StringLiteral kNewState = "neoflow.new_state";

@@ -63,4 +63,36 @@ def DifferentiatePass : Pass<"neoflow-differentiate", "::mlir::ModuleOp"> {
   ];
 }
 
+def FuseProducersPass : Pass<"neoflow-fuse-producers", "::mlir::func::FuncOp"> {
+  let summary = "inline elementwise computes into the bodies that read them";
+  let description = [{
+    A compute without reduction and `where` disappears into its only reader when
+    this does not multiply expensive work: the reader evaluates it at most twice
+    for each element, or it is cheap. Pure reindexings and constants disappear
+    into every reader. Computes that can be epilogues of a kernel stay, and so
+    do readers with an `else` value.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect"];
+}
+
+def PartitionPass : Pass<"neoflow-partition", "::mlir::ModuleOp"> {
+  let summary = "group computes into kernels";
+  let description = [{
+    Every compute and scatter ends up in a `neoflow.kernel`, and functions become
+    straight-line `neoflow.launch`es. Kernels whose text is equal, names and
+    locations aside, are one kernel.
+
+    On entry: functions of one block with computes of static extents, scatters
+    and constants; calls are inlined. On exit: no compute outside kernels, every
+    result of a function is a value of its own, and every kernel satisfies the
+    contract of code generation.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"host\"",
+           "the device that kernels are compiled for">,
+    Option<"decider", "decider", "std::string", "\"rules\"",
+           "how groups are decided: none or rules">
+  ];
+}
+
 #endif // NEOFLOW_DIALECT_NEOFLOW_TRANSFORMS_PASSES_TD

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The phases between a module and kernels, and the passes of each. The only place
+// that knows their order.
+
+#ifndef NEOFLOW_PIPELINES_PIPELINES_H
+#define NEOFLOW_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace neoflow {
+
+/// A named point of the compilation, in order.
+enum class Phase { input, differentiate, simplify, partition, schedule, lower };
+
+struct PhaseInfo {
+  Phase phase;
+  const char *name;
+  const char *description;
+};
+
+/// All phases, in order, for --compile-to, --help and the documentation.
+llvm::ArrayRef<PhaseInfo> getPhases();
+std::optional<Phase> getPhase(llvm::StringRef name);
+
+struct PipelineOptions {
+  /// Sizes of named dimensions; others have the module's defaults.
+  std::map<std::string, int64_t> dims;
+  /// Passed to neoflow-build-train-step, when the module has a loss.
+  std::string trainStepOptions;
+  bool hasLoss = false;
+  std::string target = "host";
+  std::string decider = "rules";
+};
+
+/// Adds the passes of one phase.
+void buildPhase(mlir::OpPassManager &manager, Phase phase,
+                const PipelineOptions &options);
+
+} // namespace neoflow
+
+#endif // NEOFLOW_PIPELINES_PIPELINES_H

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A partitioned function as the runtime sees it: launches over buffers.
+
+#ifndef NEOFLOW_LIB_COMPILER_PROGRAM_H
+#define NEOFLOW_LIB_COMPILER_PROGRAM_H
+
+#include "neoflow/Dialect/NeoFlow/IR/NeoFlow.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace neoflow {
+
+struct ProgramBuffer {
+  enum Kind { argument, result, arena, constant } kind;
+  /// Of the argument or result.
+  int index = 0;
+  /// In the arena.
+  int64_t offset = 0;
+  /// Of the constant.
+  std::string name;
+  int64_t bytes = 0;
+};
+
+struct ProgramLaunch {
+  std::string kernel;
+  std::vector<int> buffers;
+};
+
+struct Program {
+  std::vector<ProgramBuffer> buffers;
+  std::vector<int> arguments, results;
+  std::vector<ProgramLaunch> launches;
+  int64_t arena = 0, maxLive = 0;
+};
+
+/// Constant tensors by name.
+using ConstantMap = std::map<std::string, mlir::DenseElementsAttr>;
+
+/// Bytes of a value's buffer; scalars are tensors of rank 0, i1 takes a byte.
+int64_t getBufferBytes(mlir::Type type);
+
+/// Builds the program of a partitioned function. New states are updated in the
+/// buffers of the arguments that they replace: by the kernel that computes them
+/// where that is legal, and by a copy otherwise, for which `createCopy` names a
+/// kernel. Constants are added to `constants`.
+mlir::FailureOr<Program>
+buildProgram(mlir::func::FuncOp function, ConstantMap &constants,
+             llvm::function_ref<std::string(mlir::RankedTensorType)> createCopy);
+
+} // namespace neoflow
+
+#endif // NEOFLOW_LIB_COMPILER_PROGRAM_H

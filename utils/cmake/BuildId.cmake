@@ -1,0 +1,12 @@
+# Writes OUTPUT with a hash of the compiler's sources under ROOT.
+file(GLOB_RECURSE sources ${ROOT}/lib/*.cpp ${ROOT}/lib/*.h ${ROOT}/include/*.h ${ROOT}/include/*.td)
+list(SORT sources)
+set(all "")
+foreach(source ${sources})
+  file(SHA256 ${source} hash)
+  file(RELATIVE_PATH name ${ROOT} ${source})
+  string(APPEND all "${name} ${hash}\n")
+endforeach()
+string(SHA256 id "${all}")
+string(SUBSTRING ${id} 0 16 id)
+file(WRITE ${OUTPUT} "#define NEOFLOW_BUILD_ID \"${id}\"\n")
