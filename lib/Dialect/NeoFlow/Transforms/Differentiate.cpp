@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
 namespace neoflow {
@@ -31,10 +32,12 @@ public:
   LogicalResult expand(VjpOp op);
 
 private:
-  /// The function (arguments, cotangents) -> (results, gradients) of `function`.
-  FailureOr<func::FuncOp> getVjp(func::FuncOp function, ArrayRef<int64_t> wrt);
+  /// The function (arguments, cotangents) -> (results, gradients) of `function`,
+  /// for cotangents that are zero except those of the results `seeded`.
+  FailureOr<func::FuncOp> getVjp(func::FuncOp function, ArrayRef<int64_t> wrt,
+                                 ArrayRef<int64_t> seeded);
   LogicalResult build(func::FuncOp function, ArrayRef<int64_t> wrt,
-                      func::FuncOp vjp);
+                      ArrayRef<int64_t> seeded, func::FuncOp vjp);
 
   ModuleOp module;
   SymbolTable symbols;
@@ -97,10 +100,12 @@ Value ReverseWalk::takeArgument(BlockArgument argument) {
 }
 
 FailureOr<func::FuncOp> Differentiator::getVjp(func::FuncOp function,
-                                               ArrayRef<int64_t> wrt) {
+                                               ArrayRef<int64_t> wrt,
+                                               ArrayRef<int64_t> seeded) {
   Builder builder(module.getContext());
-  std::pair<Operation *, ArrayAttr> key(function,
-                                        builder.getI64ArrayAttr(wrt));
+  std::pair<Operation *, ArrayAttr> key(
+      function, builder.getArrayAttr({builder.getI64ArrayAttr(wrt),
+                                      builder.getI64ArrayAttr(seeded)}));
   if (auto it = generated.find(key); it != generated.end())
     return it->second;
   if (function.isExternal()) {
@@ -136,7 +141,7 @@ FailureOr<func::FuncOp> Differentiator::getVjp(func::FuncOp function,
       moduleBuilder.getFunctionType(inputs, results));
   vjp.setPrivate();
   symbols.insert(vjp);
-  if (failed(build(function, wrt, vjp)))
+  if (failed(build(function, wrt, seeded, vjp)))
     return failure();
   inProgress.erase(function);
   generated[key] = vjp;
@@ -144,7 +149,9 @@ FailureOr<func::FuncOp> Differentiator::getVjp(func::FuncOp function,
 }
 
 LogicalResult Differentiator::build(func::FuncOp function,
-                                    ArrayRef<int64_t> wrt, func::FuncOp vjp) {
+                                    ArrayRef<int64_t> wrt,
+                                    ArrayRef<int64_t> seeded,
+                                    func::FuncOp vjp) {
   unsigned numArguments = function.getNumArguments();
   Block *body = vjp.addEntryBlock();
   for (auto [from, to] :
@@ -174,10 +181,11 @@ LogicalResult Differentiator::build(func::FuncOp function,
   for (Operation &op : *body)
     forward.push_back(&op);
   unsigned cotangent = numArguments;
-  for (Value result : primal) {
+  for (auto [position, result] : llvm::enumerate(primal)) {
     if (!isFloat(result.getType()))
       continue;
-    if (walk.isActive(result))
+    if (walk.isActive(result) &&
+        llvm::is_contained(seeded, static_cast<int64_t>(position)))
       walk.add(result, body->getArgument(cotangent));
     ++cotangent;
   }
@@ -203,7 +211,11 @@ LogicalResult Differentiator::build(func::FuncOp function,
       for (auto [i, operand] : llvm::enumerate(call.getOperands()))
         if (walk.isActive(operand))
           inner.push_back(i);
-      FailureOr<func::FuncOp> calleeVjp = getVjp(callee, inner);
+      SmallVector<int64_t> reached;
+      for (auto [i, value] : llvm::enumerate(cotangents))
+        if (value)
+          reached.push_back(i);
+      FailureOr<func::FuncOp> calleeVjp = getVjp(callee, inner, reached);
       if (failed(calleeVjp)) {
         call.emitRemark("called here");
         return failure();
@@ -240,7 +252,17 @@ LogicalResult Differentiator::expand(VjpOp op) {
   auto function = symbols.lookup<func::FuncOp>(op.getCallee());
   if (!function)
     return op.emitOpError("expected '") << op.getCallee() << "' to be a func.func";
-  FailureOr<func::FuncOp> vjp = getVjp(function, op.getWrt());
+  // A cotangent that is zero takes no part, and neither does what leads to it.
+  SmallVector<int64_t> seeded;
+  auto cotangent = op.getCotangents().begin();
+  for (auto [i, type] :
+       llvm::enumerate(function.getFunctionType().getResults())) {
+    if (!isFloat(type))
+      continue;
+    if (!matchPattern(*cotangent++, m_AnyZeroFloat()))
+      seeded.push_back(i);
+  }
+  FailureOr<func::FuncOp> vjp = getVjp(function, op.getWrt(), seeded);
   if (failed(vjp)) {
     op.emitRemark("the derivative is asked for here");
     return failure();

@@ -95,4 +95,37 @@ def PartitionPass : Pass<"neoflow-partition", "::mlir::ModuleOp"> {
   ];
 }
 
+def BuildTrainStepPass : Pass<"neoflow-build-train-step", "::mlir::ModuleOp"> {
+  let summary = "make @train_step and @evaluate from @loss";
+  let description = [{
+    `@train_step` takes what `@loss` takes, then the states of the optimiser (for
+    each parameter, starting at zero), the step number when the optimiser needs
+    it, and the learning rate. It returns what `@loss` returns, then the new
+    value of every parameter and state, marked `neoflow.new_state`. The gradient
+    is a `neoflow.vjp` of `@loss`, for neoflow-differentiate to expand.
+    `@evaluate` returns the loss and the metrics.
+
+    On entry: `@loss` with one `neoflow.loss` result and a `neoflow.param`
+    argument, of static shapes. Parameters with `neoflow.no_gradient` are not
+    trained.
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"sgd\"",
+           "sgd, momentum, adam or adamw">,
+    Option<"weightDecay", "weight-decay", "double", "0.0",
+           "factor of the parameter that is added to its gradient (adamw: "
+           "subtracted from it, times the learning rate)">,
+    Option<"momentum", "momentum", "double", "0.9",
+           "share of the previous direction that momentum keeps">,
+    Option<"beta1", "beta1", "double", "0.9", "decay of adam's mean">,
+    Option<"beta2", "beta2", "double", "0.999", "decay of adam's square">,
+    Option<"epsilon", "epsilon", "double", "1.0e-8",
+           "what adam adds to the root of the square">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::math::MathDialect"
+  ];
+}
+
 #endif // NEOFLOW_DIALECT_NEOFLOW_TRANSFORMS_PASSES_TD
