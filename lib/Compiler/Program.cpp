@@ -7,6 +7,7 @@
 #include "neoflow/Partition/MemoryPlan.h"
 #include "neoflow/Runtime/ABI.h"
 
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/SHA256.h"
 
@@ -19,8 +20,8 @@ int64_t neoflow::getBufferBytes(Type type) {
 }
 
 /// Whether `kernel` reads argument `position` only in computes without
-/// reduction, at the indices themselves: such a kernel may write its result over
-/// the argument.
+/// reduction, at the indices themselves: such a kernel may write its result
+/// over the argument.
 static bool readsPointwise(KernelOp kernel, unsigned position) {
   BlockArgument argument = kernel.getBody().getArgument(position);
   for (Operation *user : argument.getUsers()) {
@@ -62,7 +63,7 @@ private:
   }
   void bindResults();
   bool canUpdateInPlace(LaunchOp producer, BlockArgument argument, Type type);
-  int getBuffer(Value value);
+  FailureOr<int> getBuffer(Value value);
   void placeArena();
 
   func::FuncOp function;
@@ -129,24 +130,49 @@ void ProgramBuilder::bindResults() {
   }
 }
 
-int ProgramBuilder::getBuffer(Value value) {
+/// The tensor that the constant `attribute` of `type` stands for; nothing when
+/// its elements are not at hand.
+static DenseElementsAttr getDense(Attribute attribute, Type type) {
+  if (auto dense = dyn_cast<DenseElementsAttr>(attribute))
+    return dense;
+  if (isa<FloatAttr, IntegerAttr>(attribute))
+    return DenseElementsAttr::get(RankedTensorType::get({}, type), attribute);
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(attribute)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    bool isSplat;
+    if (blob && DenseElementsAttr::isValidRawBuffer(resource.getType(),
+                                                    blob->getData(), isSplat))
+      return DenseElementsAttr::getFromRawBuffer(resource.getType(),
+                                                 blob->getData());
+  }
+  return {};
+}
+
+FailureOr<int> ProgramBuilder::getBuffer(Value value) {
   auto it = bufferOf.find(value);
   if (it != bufferOf.end())
     return it->second;
   int buffer;
-  DenseElementsAttr constant;
-  if (matchPattern(value, m_Constant(&constant))) {
-    std::string name;
+  Attribute attribute;
+  if (matchPattern(value, m_Constant(&attribute))) {
+    DenseElementsAttr constant = getDense(attribute, value.getType());
+    if (!constant || !isSupportedElementType(constant.getElementType()))
+      return value.getDefiningOp()->emitError(
+                 "expected a dense constant of numbers, but got ")
+             << attribute;
     // The name follows from the content, so that equal constants are one.
     llvm::SHA256 hash;
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    constant.print(os);
-    hash.update(text);
-    name = "c" + llvm::toHex(hash.final(), true).substr(0, 16);
+    std::string type;
+    llvm::raw_string_ostream(type) << constant.getType();
+    hash.update(type);
+    ArrayRef<char> bytes = constant.getRawData();
+    hash.update(StringRef(bytes.data(), bytes.size()));
+    hash.update(constant.isSplat() ? "splat" : "");
+    std::string name =
+        "c" + llvm::toHex(hash.final(), /*LowerCase=*/true).substr(0, 16);
     constants.insert({name, constant});
-    buffer = addBuffer({ProgramBuffer::constant, 0, 0, name,
-                        getBufferBytes(value.getType())});
+    buffer = addBuffer(
+        {ProgramBuffer::constant, 0, 0, name, getBufferBytes(value.getType())});
   } else {
     buffer = addBuffer(
         {ProgramBuffer::arena, 0, 0, "", getBufferBytes(value.getType())});
@@ -200,22 +226,34 @@ FailureOr<Program> ProgramBuilder::run() {
   for (LaunchOp launch : launches) {
     ProgramLaunch entry;
     entry.kernel = launch.getCallee().str();
+    auto bind = [&](Value value) {
+      FailureOr<int> buffer = getBuffer(value);
+      if (succeeded(buffer))
+        entry.buffers.push_back(*buffer);
+      return LogicalResult(buffer);
+    };
     for (Value operand : launch.getOperands())
-      entry.buffers.push_back(getBuffer(operand));
+      if (failed(bind(operand)))
+        return failure();
     for (Value result : launch.getResults())
-      entry.buffers.push_back(getBuffer(result));
+      if (failed(bind(result)))
+        return failure();
     program.launches.push_back(std::move(entry));
   }
-  for (auto [value, buffer] : copies)
+  for (auto [value, buffer] : copies) {
+    FailureOr<int> source = getBuffer(value);
+    if (failed(source))
+      return failure();
     program.launches.push_back(
         {createCopy(cast<RankedTensorType>(value.getType())),
-         {getBuffer(value), buffer}});
+         {*source, buffer}});
+  }
   placeArena();
   return program;
 }
 
-FailureOr<Program> neoflow::buildProgram(
-    func::FuncOp function, ConstantMap &constants,
-    function_ref<std::string(RankedTensorType)> createCopy) {
+FailureOr<Program>
+neoflow::buildProgram(func::FuncOp function, ConstantMap &constants,
+                      function_ref<std::string(RankedTensorType)> createCopy) {
   return ProgramBuilder(function, constants, createCopy).run();
 }

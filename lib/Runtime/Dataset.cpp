@@ -14,6 +14,9 @@
 using namespace neoflow;
 using namespace neoflow::runtime;
 
+// The one kind of JSON value that the library instantiates.
+using Json = nlohmann::ordered_json;
+
 static bool isSampled(Role role) {
   return role == Role::Input || role == Role::Label;
 }
@@ -156,7 +159,7 @@ static Expected<Preset> parsePreset(const std::string &path) {
   std::string folder =
       slash == std::string::npos ? "" : path.substr(0, slash + 1);
   try {
-    nlohmann::json json = nlohmann::json::parse(*text);
+    Json json = Json::parse(*text);
     Preset preset;
     preset.description = json.value("description", "");
     auto read = [&](const char *part,
@@ -174,7 +177,7 @@ static Expected<Preset> parsePreset(const std::string &path) {
     if (preset.train.empty() && preset.test.empty())
       return error("'", path, "' names no files under 'train' or 'test'");
     return preset;
-  } catch (const nlohmann::json::exception &exception) {
+  } catch (const Json::exception &exception) {
     return error("'", path, "' is not a description of data: ",
                  exception.what());
   }

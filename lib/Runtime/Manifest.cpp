@@ -10,7 +10,8 @@
 using namespace neoflow;
 using namespace neoflow::runtime;
 
-using nlohmann::json;
+// The one kind of JSON value that the library instantiates.
+using json = nlohmann::ordered_json;
 
 namespace {
 /// Thrown and caught in this file only: nlohmann's own reading throws as well.

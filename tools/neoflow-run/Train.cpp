@@ -126,6 +126,11 @@ int neoflow::run::trainCommand(const Options &options) {
   if (!session.ok())
     return reportError(session.message());
 
+  bool canTest = (*session)->findFunction("evaluate").ok();
+  if (!testData->empty() && !canTest)
+    reportNote("the model has no function 'evaluate', so that the test data "
+               "are not used");
+
   TrainOptions training = trainOptions(options);
   json report = json::object();
   {
@@ -160,7 +165,7 @@ int neoflow::run::trainCommand(const Options &options) {
     }
   }
 
-  if (!testData->empty()) {
+  if (!testData->empty() && canTest) {
     Expected<EvaluateReport> result =
         evaluateAll(**session, *testData, options.batch);
     if (!result.ok())

@@ -10,6 +10,7 @@
 #include "neoflow/Dialect/NeoFlow/Utils/TargetAttrUtils.h"
 
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/SHA256.h"
 
@@ -56,20 +57,58 @@ Value FunctionPartitioner::createCopy(OpBuilder &builder, Value value) {
   std::vector<std::string> names;
   for (int64_t i = 0; i < type.getRank(); ++i)
     names.push_back("i" + std::to_string(i));
-  auto copy = ComputeOp::create(builder, function.getLoc(), type,
-                                ValueRange(value), ReductionKind::none,
-                                ArrayRef<int64_t>(), names);
+  auto copy =
+      ComputeOp::create(builder, function.getLoc(), type, ValueRange(value),
+                        ReductionKind::none, ArrayRef<int64_t>(), names);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(copy.getBodyBlock());
-  Value element = ReadOp::create(
-      builder, function.getLoc(), copy.getInputArguments()[0],
-      builder.getMultiDimIdentityMap(type.getRank()),
-      ValueRange(copy.getIndexArguments()));
+  Value element =
+      ReadOp::create(builder, function.getLoc(), copy.getInputArguments()[0],
+                     builder.getMultiDimIdentityMap(type.getRank()),
+                     ValueRange(copy.getIndexArguments()));
   if (element.getType() != type.getElementType() &&
       element.getType() != copy.getAccumulatorType())
     llvm_unreachable("reads give the accumulator type");
   YieldOp::create(builder, function.getLoc(), element);
   return copy.getResult(0);
+}
+
+/// Replaces `compute`, whose results do not depend on each other, by one
+/// compute for each result.
+static void splitResults(ComputeOp compute, SmallVectorImpl<Operation *> &ops) {
+  OpBuilder builder(compute);
+  auto pick = [](ArrayAttr array, unsigned i) {
+    return array && i < array.size()
+               ? ArrayAttr::get(array.getContext(), array[i])
+               : ArrayAttr();
+  };
+  for (unsigned i = 0; i < compute.getNumResults(); ++i) {
+    ValueRange inits = compute.getInits();
+    if (!inits.empty())
+      inits = inits.slice(i, 1);
+    auto part = ComputeOp::create(
+        builder, compute.getLoc(), TypeRange(compute.getResult(i).getType()),
+        compute.getInputs(), inits, compute.getExtents(),
+        compute.getReductionExtentsAttr(), pick(compute.getKinds(), i),
+        pick(compute.getAccAttr(), i), compute.getWhereAttr(),
+        pick(compute.getOtherwiseAttr(), i), pick(compute.getIdentityAttr(), i),
+        compute.getTiesAttr(), compute.getIndexNamesAttr());
+    IRMapping mapping;
+    compute.getBody().cloneInto(&part.getBody(), mapping);
+    YieldOp yield = part.getYield();
+    Value value = yield.getValues()[i];
+    yield.getValuesMutable().assign(value);
+    // What only other results needed goes.
+    SmallVector<Operation *> body;
+    for (Operation &op : part.getBodyBlock()->without_terminator())
+      body.push_back(&op);
+    for (Operation *op : llvm::reverse(body))
+      if (isOpTriviallyDead(op))
+        op->erase();
+    compute.getResult(i).replaceAllUsesWith(part.getResult(0));
+    ops.push_back(part);
+  }
+  compute.erase();
 }
 
 /// Leaves nothing but computes, scatters, constants and the return; every
@@ -81,6 +120,12 @@ LogicalResult FunctionPartitioner::prepare() {
     if (auto stop = dyn_cast<StopGradientOp>(op)) {
       stop.replaceAllUsesWith(stop.getInput());
       stop.erase();
+      continue;
+    }
+    if (auto compute = dyn_cast<ComputeOp>(op);
+        compute && compute.getNumResults() > 1 &&
+        compute.getKind() != ReductionKind::combine) {
+      splitResults(compute, ops);
       continue;
     }
     if (isa<ComputeOp, ScatterOp>(op)) {
@@ -105,14 +150,14 @@ LogicalResult FunctionPartitioner::prepare() {
       return function.emitError("cannot compile '")
              << function.getName() << "': result " << i << " is a scalar "
              << value.getType() << "; make it a tensor of rank 0";
-    bool computed = isa_and_nonnull<ComputeOp, ScatterOp>(value.getDefiningOp());
-    auto state =
-        function.getResultAttrOfType<IntegerAttr>(i, attr::kNewState);
+    bool computed =
+        isa_and_nonnull<ComputeOp, ScatterOp>(value.getDefiningOp());
+    auto state = function.getResultAttrOfType<IntegerAttr>(i, attr::kNewState);
     // An argument that is its own new state needs nothing.
-    bool unchanged = state && isa<BlockArgument>(value) &&
-                     static_cast<int64_t>(
-                         cast<BlockArgument>(value).getArgNumber()) ==
-                         state.getInt();
+    bool unchanged =
+        state && isa<BlockArgument>(value) &&
+        static_cast<int64_t>(cast<BlockArgument>(value).getArgNumber()) ==
+            state.getInt();
     if (unchanged || (computed && seen.insert(value).second))
       continue;
     Value copy = createCopy(builder, value);
@@ -134,11 +179,10 @@ partition::Problem FunctionPartitioner::buildProblem() {
     node.heavy = !compute || compute.getKind() != ReductionKind::none ||
                  !compute.getInits().empty();
     node.fusible = compute && compute.getNumResults() == 1;
-    node.domain =
-        domains
-            .try_emplace(builder.getI64ArrayAttr(type.getShape()),
-                         domains.size())
-            .first->second;
+    node.domain = domains
+                      .try_emplace(builder.getI64ArrayAttr(type.getShape()),
+                                   domains.size())
+                      .first->second;
     node.bytes = type.getNumElements() *
                  ((type.getElementType().getIntOrFloatBitWidth() + 7) / 8);
     llvm::MapVector<int, bool> edges;
@@ -154,9 +198,8 @@ partition::Problem FunctionPartitioner::buildProblem() {
         std::optional<AffineMap> map = getSubscriptsOverIndices(
             read.getMap(), read.getIndices(), compute.getBodyBlock(),
             compute.getNumIndices());
-        addEdge(
-            compute.getBoundOperand(cast<BlockArgument>(read.getTensor())),
-            map && map->isIdentity());
+        addEdge(compute.getBoundOperand(cast<BlockArgument>(read.getTensor())),
+                map && map->isIdentity());
       }
     }
     // Inputs that no read mentions, initial values, destinations.
@@ -193,11 +236,15 @@ std::vector<std::pair<int, int>> FunctionPartitioner::getOrderHints() {
   return hints;
 }
 
-/// The text that equal kernels share: names and locations removed.
+/// A hash of the text that equal kernels share: names, locations, target and
+/// schedule removed.
 static std::string getKey(KernelOp kernel) {
   OwningOpRef<Operation *> clone = kernel->clone();
   auto copy = cast<KernelOp>(*clone);
   copy.setName("kernel");
+  copy.removeKeyAttr();
+  copy.removeTargetAttr();
+  copy.removeScheduleAttr();
   copy->walk([](Operation *op) {
     if (auto compute = dyn_cast<ComputeOp>(op))
       compute.removeIndexNamesAttr();
@@ -212,6 +259,21 @@ static std::string getKey(KernelOp kernel) {
   return llvm::toHex(hash.final(), /*LowerCase=*/true);
 }
 
+/// What the model calls the operation at `loc`, as far as a symbol may be
+/// called so; otherwise `fallback`.
+static std::string getReadableName(Location loc, StringRef fallback) {
+  std::string name;
+  loc->walk([&](Location part) {
+    auto named = dyn_cast<NameLoc>(part);
+    if (!named)
+      return WalkResult::advance();
+    for (char c : named.getName().getValue())
+      name += llvm::isAlnum(c) ? c : '_';
+    return WalkResult::interrupt();
+  });
+  return name.empty() || llvm::isDigit(name.front()) ? fallback.str() : name;
+}
+
 KernelOp FunctionPartitioner::outline(ArrayRef<Operation *> members) {
   llvm::SmallPtrSet<Operation *, 8> inside(members.begin(), members.end());
   llvm::SetVector<Value> inputs, outputs;
@@ -220,9 +282,8 @@ KernelOp FunctionPartitioner::outline(ArrayRef<Operation *> members) {
       if (!inside.contains(operand.getDefiningOp()))
         inputs.insert(operand);
     for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) {
-            return !inside.contains(user);
-          }))
+      if (llvm::any_of(result.getUsers(),
+                       [&](Operation *user) { return !inside.contains(user); }))
         outputs.insert(result);
   }
   MLIRContext *context = function.getContext();
@@ -232,12 +293,13 @@ KernelOp FunctionPartitioner::outline(ArrayRef<Operation *> members) {
   Location loc = FusedLoc::get(context, locations);
   OpBuilder builder(function);
   std::string name =
-      (function.getName() + "_" + std::to_string(ordinal++)).str();
+      (getReadableName(members.front()->getLoc(), function.getName()) + "_" +
+       Twine(ordinal++))
+          .str();
   auto kernel = KernelOp::create(
       builder, loc, name,
-      builder.getFunctionType(
-          TypeRange(ValueRange(inputs.getArrayRef())),
-          TypeRange(ValueRange(outputs.getArrayRef()))));
+      builder.getFunctionType(TypeRange(ValueRange(inputs.getArrayRef())),
+                              TypeRange(ValueRange(outputs.getArrayRef()))));
   kernel.setTargetAttr(target);
   Block &body = kernel.getBody().emplaceBlock();
   IRMapping mapping;
@@ -331,15 +393,16 @@ struct PartitionPass : neoflow::impl::PartitionPassBase<PartitionPass> {
     SymbolTable symbols(module);
     llvm::StringMap<KernelOp> kernels;
     for (KernelOp kernel : module.getOps<KernelOp>())
-      if (std::optional<StringRef> key = kernel.getKey())
+      if (std::optional<StringRef> key = kernel.getKey();
+          key && kernel.getTargetAttr() == attribute)
         kernels[*key] = kernel;
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (function.isExternal())
         continue;
-      if (failed(FunctionPartitioner(function, attribute, choice, symbols,
-                                     kernels)
-                     .run()))
+      if (failed(
+              FunctionPartitioner(function, attribute, choice, symbols, kernels)
+                  .run()))
         return signalPassFailure();
     }
   }
