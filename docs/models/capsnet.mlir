@@ -6,10 +6,10 @@
 // all of them inside the gradient; margin loss on the lengths of the class capsules.
 // Pixels come as bytes, 0 to 255; the expression scales them.
 //
-//   neoflow-compile capsnet.mlir --optimizer=adam --learning-rate=0.001 -o capsnet.nfb
+//   neoflow-compile capsnet.mlir -o capsnet.nfb
 //   neoflow-run train capsnet.nfb --data fashion-mnist --epochs 2
 
-module attributes {neoflow.default_dims = {batch = 20}} {
+module attributes {neoflow.optimizer = "adam", neoflow.learning_rate = 0.001, neoflow.default_dims = {batch = 20}} {
 
 // The class capsules. Squash, which occurs four times: a vector keeps its direction,
 // and its length becomes n / (1 + n) for the square n of its length. A small constant

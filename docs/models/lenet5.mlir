@@ -6,7 +6,7 @@
 //   neoflow-compile lenet5.mlir -o lenet5.nfb
 //   neoflow-run train lenet5.nfb --data fashion-mnist --epochs 2
 
-module attributes {neoflow.default_dims = {batch = 64}} {
+module attributes {neoflow.optimizer = "momentum", neoflow.learning_rate = 0.02, neoflow.default_dims = {batch = 64}} {
 
 // The scores of the classes.
 func.func private @scores(
