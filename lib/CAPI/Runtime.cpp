@@ -263,8 +263,7 @@ neoflow_status *neoflow_session_get(const neoflow_session *session,
 neoflow_status *neoflow_session_call(neoflow_session *session,
                                      const char *function,
                                      const neoflow_tensor *inputs,
-                                     size_t inputCount,
-                                     neoflow_tensor *outputs,
+                                     size_t inputCount, neoflow_tensor *outputs,
                                      size_t outputCount) {
   return run(session, function, false, inputs, inputCount, outputs,
              outputCount);
@@ -272,17 +271,18 @@ neoflow_status *neoflow_session_call(neoflow_session *session,
 
 neoflow_status *neoflow_session_step(neoflow_session *session,
                                      const neoflow_tensor *inputs,
-                                     size_t inputCount,
-                                     neoflow_tensor *outputs,
+                                     size_t inputCount, neoflow_tensor *outputs,
                                      size_t outputCount) {
   return run(session, "train_step", true, inputs, inputCount, outputs,
              outputCount);
 }
 
-neoflow_status *neoflow_session_result_shapes(
-    const neoflow_session *session, const char *function,
-    const neoflow_tensor *inputs, size_t inputCount, neoflow_tensor *outputs,
-    size_t *outputCount) {
+neoflow_status *neoflow_session_result_shapes(const neoflow_session *session,
+                                              const char *function,
+                                              const neoflow_tensor *inputs,
+                                              size_t inputCount,
+                                              neoflow_tensor *outputs,
+                                              size_t *outputCount) {
   return guarded([&] {
     Call call;
     if (Status status =

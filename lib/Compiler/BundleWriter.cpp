@@ -49,8 +49,8 @@ bool neoflow::writeZip(
     return false;
   }
   zip_stat_t stat;
-  bool read = zip_source_stat(memory, &stat) == 0 &&
-              zip_source_open(memory) == 0;
+  bool read =
+      zip_source_stat(memory, &stat) == 0 && zip_source_open(memory) == 0;
   if (read) {
     bytes.resize(stat.size);
     read = zip_source_read(memory, bytes.data(), stat.size) ==

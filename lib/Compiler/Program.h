@@ -48,9 +48,9 @@ int64_t getBufferBytes(mlir::Type type);
 /// buffers of the arguments that they replace: by the kernel that computes them
 /// where that is legal, and by a copy otherwise, for which `createCopy` names a
 /// kernel. Constants are added to `constants`.
-mlir::FailureOr<Program>
-buildProgram(mlir::func::FuncOp function, ConstantMap &constants,
-             llvm::function_ref<std::string(mlir::RankedTensorType)> createCopy);
+mlir::FailureOr<Program> buildProgram(
+    mlir::func::FuncOp function, ConstantMap &constants,
+    llvm::function_ref<std::string(mlir::RankedTensorType)> createCopy);
 
 } // namespace neoflow
 

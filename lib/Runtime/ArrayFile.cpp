@@ -132,8 +132,8 @@ static Expected<Tensor> readNpz(const std::string &path,
   }
   if (!zip->contains(wanted)) {
     if (exact || zip->entries().size() != 1)
-      return error("there is no array '", name, "'; arrays are: ",
-                   known.empty() ? "none" : known);
+      return error("there is no array '", name,
+                   "'; arrays are: ", known.empty() ? "none" : known);
     wanted = zip->entries().front().name;
   }
   Expected<Bytes> content = zip->read(wanted);
@@ -161,8 +161,8 @@ static Expected<Tensor> decode(Bytes content, const std::string &path,
   if (std::find(content.begin(), content.end(), 0) != content.end())
     return error("not a file of npy, npz, IDX or text");
   isText = true;
-  Expected<Tensor> text = Tensor::allocate(
-      ElementType::U8, {static_cast<int64_t>(content.size())});
+  Expected<Tensor> text =
+      Tensor::allocate(ElementType::U8, {static_cast<int64_t>(content.size())});
   if (text.ok() && !content.empty())
     std::memcpy(text->data.data(), content.data(), content.size());
   return text;
@@ -182,8 +182,8 @@ Expected<Array> runtime::readArray(const std::string &path,
   Expected<Bytes> content = readFile(file);
   if (!content.ok())
     return content.takeError();
-  bool isZip = content->size() >= 4 &&
-               std::memcmp(content->data(), "PK\3\4", 4) == 0;
+  bool isZip =
+      content->size() >= 4 && std::memcmp(content->data(), "PK\3\4", 4) == 0;
   Expected<Tensor> tensor =
       isZip || endsWith(file, ".npz")
           ? readNpz(file, entry, exact)

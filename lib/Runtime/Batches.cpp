@@ -33,12 +33,11 @@ static int64_t samplesOf(const Function &function, const Program &program,
 
 /// Whether a program has the sizes that the module states.
 static bool hasDefaultSizes(const Program &program, const Dims &defaults) {
-  return std::all_of(program.dims.begin(), program.dims.end(),
-                     [&](const auto &dimension) {
-                       auto it = defaults.find(dimension.first);
-                       return it != defaults.end() &&
-                              it->second == dimension.second;
-                     });
+  return std::all_of(
+      program.dims.begin(), program.dims.end(), [&](const auto &dimension) {
+        auto it = defaults.find(dimension.first);
+        return it != defaults.end() && it->second == dimension.second;
+      });
 }
 
 Expected<BatchPrograms> BatchPrograms::find(const Session &session,
@@ -113,8 +112,7 @@ BatchPipeline::create(const Dataset &data, size_t arguments, int64_t largest,
     }
   }
   if (prefetch)
-    pipeline->worker =
-        std::thread([raw = pipeline.get()] { raw->produce(); });
+    pipeline->worker = std::thread([raw = pipeline.get()] { raw->produce(); });
   return pipeline;
 }
 
@@ -136,7 +134,8 @@ bool BatchPipeline::fill(Batch &batch) {
     int64_t sample = order(batch.spec.epoch, batch.spec.first + i);
     for (size_t c = 0; c < batch.columns.size(); ++c) {
       const Dataset::Column &column = data.columns()[c];
-      data.get(column, sample, batch.columns[c].bytes() + i * column.sampleBytes);
+      data.get(column, sample,
+               batch.columns[c].bytes() + i * column.sampleBytes);
     }
   }
   return true;

@@ -83,8 +83,8 @@ Expected<std::vector<uint8_t>> Bundle::read(const std::string &name) const {
 static std::string listTargets(const Manifest &manifest) {
   std::string list;
   for (const Target &target : manifest.targets)
-    list += (list.empty() ? "" : ", ") + target.name + " (" + target.device +
-            ")";
+    list +=
+        (list.empty() ? "" : ", ") + target.name + " (" + target.device + ")";
   return list.empty() ? "none" : list;
 }
 
@@ -110,10 +110,10 @@ Expected<const Target *> Bundle::findTarget(const std::string &device,
   }
   if (best)
     return best;
-  return impl->fail("there is no target ",
-                    name.empty() ? "" : "'" + name + "' ", "for device '",
-                    device, "' that runs here; it has: ",
-                    listTargets(impl->manifest), reasons);
+  return impl->fail(
+      "there is no target ", name.empty() ? "" : "'" + name + "' ",
+      "for device '", device,
+      "' that runs here; it has: ", listTargets(impl->manifest), reasons);
 }
 
 Status Bundle::verify() const {

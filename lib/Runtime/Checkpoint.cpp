@@ -51,9 +51,8 @@ static Status setFrom(const TensorFile &file, const TensorFile::Entry &entry,
                       Session &session) {
   // Tensors lie in the file without alignment, and are copied.
   return session.setVariable(
-      entry.name,
-      TensorRef(entry.type, entry.shape,
-                const_cast<uint8_t *>(file.data(entry))));
+      entry.name, TensorRef(entry.type, entry.shape,
+                            const_cast<uint8_t *>(file.data(entry))));
 }
 
 /// Checks names, types and shapes of all tensors before the first one is set.
@@ -70,8 +69,7 @@ static Status putTensors(const TensorFile &file, Session &session,
     }
     if (entry->type != variable.type || entry->shape != variable.shape)
       return error("'", variable.name, "' is ",
-                   toString(entry->type, entry->shape),
-                   ", but the model has ",
+                   toString(entry->type, entry->shape), ", but the model has ",
                    toString(variable.type, variable.shape));
   }
   for (const TensorFile::Entry &entry : file.entries)

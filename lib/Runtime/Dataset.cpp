@@ -119,9 +119,8 @@ Expected<Dataset> Dataset::create(const Function &function, const Dims &dims,
     if (*count != here)
       return error("'", array.origin, "' has ", here,
                    " samples, but other data have ", *count);
-    if (Status status =
-            checkConvertible(tensor.type, tensor.data.data(),
-                             here * elements, argument.type);
+    if (Status status = checkConvertible(tensor.type, tensor.data.data(),
+                                         here * elements, argument.type);
         !status.ok())
       return error("'", array.origin, "' for '", argument.name,
                    "': ", status.message());
@@ -136,9 +135,9 @@ Expected<Dataset> Dataset::create(const Function &function, const Dims &dims,
   }
   for (auto &[name, array] : arrays)
     if (!expected.count(name))
-      return error("function '", function.name, "' has no input or label '",
-                   name, "'; it has: ",
-                   expected.empty() ? "none" : listNames(expected));
+      return error(
+          "function '", function.name, "' has no input or label '", name,
+          "'; it has: ", expected.empty() ? "none" : listNames(expected));
   if (result.parts.empty())
     return error("function '", function.name, "' has no inputs or labels");
   if (*count == 0)
@@ -178,8 +177,8 @@ static Expected<Preset> parsePreset(const std::string &path) {
       return error("'", path, "' names no files under 'train' or 'test'");
     return preset;
   } catch (const Json::exception &exception) {
-    return error("'", path, "' is not a description of data: ",
-                 exception.what());
+    return error("'", path,
+                 "' is not a description of data: ", exception.what());
   }
 }
 

@@ -44,9 +44,9 @@ Expected<EvaluateReport> runtime::evaluate(Session &session,
     listener.note(note);
   std::vector<BatchSpec> specs = cover(data->samples(), *programs);
   if (specs.empty())
-    return error("the specialisations of 'evaluate' (batches: ",
-                 programs->listSizes(), ") cannot cover ", data->samples(),
-                 " samples");
+    return error(
+        "the specialisations of 'evaluate' (batches: ", programs->listSizes(),
+        ") cannot cover ", data->samples(), " samples");
 
   size_t at = 0;
   Expected<std::unique_ptr<BatchPipeline>> pipeline = BatchPipeline::create(
@@ -77,8 +77,8 @@ Expected<EvaluateReport> runtime::evaluate(Session &session,
       break;
   }
   report.metrics = metrics.mean();
-  report.seconds = std::chrono::duration<double>(
-                       std::chrono::steady_clock::now() - start)
-                       .count();
+  report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
   return report;
 }

@@ -28,7 +28,8 @@ Expected<std::vector<uint8_t>> runtime::readFile(const std::string &path) {
   size_t size = 0;
   while (true) {
     content.resize(std::max(content.capacity(), size + 65536));
-    ssize_t got = read(descriptor, content.data() + size, content.size() - size);
+    ssize_t got =
+        read(descriptor, content.data() + size, content.size() - size);
     if (got < 0 && errno == EINTR)
       continue;
     if (got < 0) {

@@ -105,16 +105,11 @@ private:
 } // namespace
 
 static const std::pair<const char *, Role> roleNames[] = {
-    {"none", Role::None},
-    {"param", Role::Param},
-    {"state", Role::State},
-    {"input", Role::Input},
-    {"label", Role::Label},
-    {"seed", Role::Seed},
-    {"step", Role::Step},
-    {"learning_rate", Role::LearningRate},
-    {"loss", Role::Loss},
-    {"metric", Role::Metric},
+    {"none", Role::None},          {"param", Role::Param},
+    {"state", Role::State},        {"input", Role::Input},
+    {"label", Role::Label},        {"seed", Role::Seed},
+    {"step", Role::Step},          {"learning_rate", Role::LearningRate},
+    {"loss", Role::Loss},          {"metric", Role::Metric},
     {"new_state", Role::NewState},
 };
 
@@ -253,9 +248,8 @@ static Target parseTarget(const Node &node) {
   if (node.has("requires"))
     target.features = node["requires"].texts();
   target.artifact = node["artifact"].text();
-  node["kernels"].each([&](const Node &entry) {
-    target.kernels.push_back(parseKernel(entry));
-  });
+  node["kernels"].each(
+      [&](const Node &entry) { target.kernels.push_back(parseKernel(entry)); });
   node["programs"].each([&](const Node &entry) {
     target.programs.push_back(parseProgram(entry));
   });
@@ -267,18 +261,19 @@ static Manifest parse(const Node &root) {
   manifest.format = root["format"].count();
   if (root.has("producer")) {
     Node producer = root["producer"];
-    manifest.producer = {producer.text("name", ""), producer.text("version", ""),
+    manifest.producer = {producer.text("name", ""),
+                         producer.text("version", ""),
                          producer.text("build", ""), producer.text("llvm", "")};
   }
   // A newer format may have changed anything else.
   if (manifest.format > bundleFormat)
-    throw Malformed{
-        "expected format " + std::to_string(bundleFormat) +
-        " or older, but found format " + std::to_string(manifest.format) +
-        (manifest.producer.version.empty()
-             ? ""
-             : ", written by " + manifest.producer.name + " " +
-                   manifest.producer.version)};
+    throw Malformed{"expected format " + std::to_string(bundleFormat) +
+                    " or older, but found format " +
+                    std::to_string(manifest.format) +
+                    (manifest.producer.version.empty()
+                         ? ""
+                         : ", written by " + manifest.producer.name + " " +
+                               manifest.producer.version)};
   if (manifest.format < 1)
     root["format"].fail("expected a positive number");
   if (root.has("flags"))

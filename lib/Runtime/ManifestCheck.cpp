@@ -185,8 +185,8 @@ struct ProgramCheck {
   Status checkIndices(const char *what, const std::vector<int64_t> &indices,
                       const List &values) const {
     if (indices.size() != values.size())
-      return fail("lists ", indices.size(), " ", what, ", but the function has ",
-                  values.size());
+      return fail("lists ", indices.size(), " ", what,
+                  ", but the function has ", values.size());
     for (size_t i = 0; i < indices.size(); ++i) {
       if (indices[i] >= static_cast<int64_t>(program.buffers.size()))
         return fail("buffer ", indices[i], " does not exist");
@@ -268,9 +268,10 @@ static Status checkTarget(const Manifest &manifest, Target &target) {
 Status runtime::checkManifest(Manifest &manifest) {
   std::set<std::string> names;
   for (const Function &function : manifest.functions) {
-    Status status = names.insert(function.name).second
-                        ? checkFunction(function)
-                        : error("two functions are named '", function.name, "'");
+    Status status =
+        names.insert(function.name).second
+            ? checkFunction(function)
+            : error("two functions are named '", function.name, "'");
     if (!status.ok())
       return Status::error("manifest.json: " + status.message());
   }
@@ -304,8 +305,8 @@ Status runtime::checkLiveRanges(const Program &program) {
     return std::tie(a.first, a.buffer) < std::tie(b.first, b.buffer);
   });
   for (size_t i = 0; i < arena.size(); ++i)
-    for (size_t j = i + 1;
-         j < arena.size() && arena[j].first < arena[i].last; ++j) {
+    for (size_t j = i + 1; j < arena.size() && arena[j].first < arena[i].last;
+         ++j) {
       const ProgramBuffer &a = program.buffers[arena[i].buffer];
       const ProgramBuffer &b = program.buffers[arena[j].buffer];
       if (a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes)

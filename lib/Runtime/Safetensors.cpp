@@ -80,8 +80,8 @@ Expected<TensorFile> TensorFile::parse(std::vector<uint8_t> content) {
     return error("not a safetensors file, or truncated");
   size_t begin = 8 + length;
   try {
-    json header = json::parse(file.content.begin() + 8,
-                              file.content.begin() + begin);
+    json header =
+        json::parse(file.content.begin() + 8, file.content.begin() + begin);
     for (auto &[name, value] : header.items()) {
       if (name == "__metadata__") {
         for (auto &[key, text] : value.items())

@@ -118,14 +118,14 @@ Status Session::Impl::collectVariables() {
       if (!isVariable(argument.role))
         continue;
       Shape shape = shapeOf(argument, program);
-      auto [it, isNew] =
-          variableIndex.emplace(argument.name, variables.size());
+      auto [it, isNew] = variableIndex.emplace(argument.name, variables.size());
       if (!isNew) {
         StoredVariable &known = variables[it->second];
         if (known.type != argument.type || known.shape != shape)
           return error("'", argument.name, "' is ",
-                       toString(known.type, known.shape), " in one program and ",
-                       toString(argument.type, shape), " in another");
+                       toString(known.type, known.shape),
+                       " in one program and ", toString(argument.type, shape),
+                       " in another");
         // A parameter of one function may be listed as state by another.
         known.role = std::min(known.role, argument.role);
         known.zeroInit = known.zeroInit || argument.zeroInit;
@@ -281,8 +281,7 @@ Status Session::Impl::prepare(BoundProgram &bound, const Function &function,
     if (memory)
       device->upload(memory, arguments[i], bytes);
     else
-      bound.setAddress(program.arguments[i],
-                       const_cast<void *>(arguments[i]));
+      bound.setAddress(program.arguments[i], const_cast<void *>(arguments[i]));
   }
   for (size_t i = 0; i < function.results.size(); ++i)
     if (bound.hasOwnBuffer(i)) {
@@ -363,17 +362,18 @@ Status Session::Impl::initialise(uint64_t seed) {
   std::vector<Tensor> values;
   std::vector<void *> results;
   for (const Result &result : function.results) {
-    auto value = Tensor::allocate(result.type, shapeOf(result, programs[index]));
+    auto value =
+        Tensor::allocate(result.type, shapeOf(result, programs[index]));
     if (!value.ok())
       return value.takeError();
     auto it = variableIndex.find(result.name);
     if (it != variableIndex.end() &&
         (variables[it->second].type != value->type ||
          variables[it->second].shape != value->shape))
-      return error("'init' gives ", toString(value->type, value->shape),
-                   " for '", result.name, "', which is ",
-                   toString(variables[it->second].type,
-                            variables[it->second].shape));
+      return error(
+          "'init' gives ", toString(value->type, value->shape), " for '",
+          result.name, "', which is ",
+          toString(variables[it->second].type, variables[it->second].shape));
     results.push_back(value->data.data());
     values.push_back(std::move(*value));
   }

@@ -46,9 +46,9 @@ static bool fits(const Value &value, const Shape &shape, Dims &dims) {
   return true;
 }
 
-Expected<size_t> Session::findProgram(
-    const std::string &name,
-    const std::vector<std::optional<Shape>> &shapes) const {
+Expected<size_t>
+Session::findProgram(const std::string &name,
+                     const std::vector<std::optional<Shape>> &shapes) const {
   Expected<const Function *> found = findFunction(name);
   if (!found.ok())
     return found.takeError();
@@ -118,8 +118,8 @@ Session::call(const std::string &name, const std::vector<TensorRef> &inputs) {
   std::vector<Tensor> values;
   std::vector<void *> results;
   for (const Result &result : function.results) {
-    auto value = Tensor::allocate(
-        result.type, shapeOf(result, target().programs[*index]));
+    auto value = Tensor::allocate(result.type,
+                                  shapeOf(result, target().programs[*index]));
     if (!value.ok())
       return value.takeError();
     results.push_back(value->data.data());

@@ -30,9 +30,7 @@ static const TypeInfo &info(ElementType type) {
 
 size_t runtime::byteSize(ElementType type) { return info(type).bytes; }
 const char *runtime::name(ElementType type) { return info(type).name; }
-bool runtime::isModelType(ElementType type) {
-  return type <= ElementType::I64;
-}
+bool runtime::isModelType(ElementType type) { return type <= ElementType::I64; }
 bool runtime::isFloat(ElementType type) { return type <= ElementType::F64; }
 
 std::optional<ElementType> runtime::parseElementType(std::string_view name) {

@@ -33,15 +33,15 @@ double secondsSince(Clock::time_point start) {
 class BatchSchedule {
 public:
   BatchSchedule(const BatchPrograms &programs, int64_t used,
-           const TrainOptions &options, const Position &start)
-      : programs(programs), used(used), step(start.step),
-        epoch(start.epoch), sample(start.sample) {
+                const TrainOptions &options, const Position &start)
+      : programs(programs), used(used), step(start.step), epoch(start.epoch),
+        sample(start.sample) {
     int64_t perEpoch = (used + programs.batch - 1) / programs.batch;
     int64_t doneInEpoch = (sample + programs.batch - 1) / programs.batch;
     lastStep = INT64_MAX;
-    if (options.epochs && *options.epochs < INT64_MAX / std::max<int64_t>(perEpoch, 1))
-      lastStep =
-          step - doneInEpoch + (*options.epochs - epoch) * perEpoch;
+    if (options.epochs &&
+        *options.epochs < INT64_MAX / std::max<int64_t>(perEpoch, 1))
+      lastStep = step - doneInEpoch + (*options.epochs - epoch) * perEpoch;
     if (options.steps)
       lastStep = std::min(lastStep, *options.steps);
   }
@@ -134,15 +134,14 @@ Status Training::resume() {
   if (!stored.ok())
     return stored.takeError();
   auto differs = [&](const char *what, const auto &before, const auto &now) {
-    return error("'", options.checkpoint, "' is of a training with ", what,
-                 " ", before, ", but this one has ", now);
+    return error("'", options.checkpoint, "' is of a training with ", what, " ",
+                 before, ", but this one has ", now);
   };
   position = *stored;
   if (options.seed && *options.seed != position.seed)
     return differs("seed", position.seed, *options.seed);
   if (position.samples != data->samples())
-    return differs("a number of samples of", position.samples,
-                   data->samples());
+    return differs("a number of samples of", position.samples, data->samples());
   if (position.batch != programs.batch)
     return differs("a batch of", position.batch, programs.batch);
   if (position.shuffle != options.shuffle)

@@ -78,8 +78,8 @@ static void printTarget(const Target &target) {
   for (const Kernel &kernel : target.kernels) {
     std::string phases;
     for (const Phase &phase : kernel.phases)
-      phases += (phases.empty() ? "" : " + ") +
-                std::to_string(phase.workgroups);
+      phases +=
+          (phases.empty() ? "" : " + ") + std::to_string(phase.workgroups);
     print("    " + kernel.name + ": " +
           (kernel.family.empty() ? "-" : kernel.family) + ", " +
           flops(kernel.flops) + ", " + bytes(kernel.bytes) + ", workgroups " +

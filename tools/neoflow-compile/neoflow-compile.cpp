@@ -9,6 +9,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
 #include "llvm/Pass.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -35,10 +36,9 @@ static cl::opt<std::string>
                cl::desc("Where to write (default: the model's name with .nfb; "
                         "- for standard output of text)"),
                cl::value_desc("file"), cl::cat(category));
-static cl::opt<std::string> targetName("target",
-                                       cl::desc("Device to compile for"),
-                                       cl::value_desc("name"), cl::init("host"),
-                                       cl::cat(category));
+static cl::list<std::string> targetNames(
+    "target", cl::desc("Devices to compile for (default: host, this machine)"),
+    cl::value_desc("name[,name]"), cl::CommaSeparated, cl::cat(category));
 static cl::list<std::string> specializations(
     "specialize",
     cl::desc("Sizes of named dimensions, as in batch=64 or batch=64,1; several "
@@ -57,17 +57,33 @@ static cl::opt<std::string> compileToPhase(
     cl::desc("Stop after a phase and print the module: input, differentiate, "
              "simplify, partition, schedule, lower"),
     cl::value_desc("phase"), cl::cat(category));
+enum class Emit { mlir, llvm, obj, bundle };
+static cl::opt<Emit> emit(
+    "emit", cl::desc("What to write:"), cl::init(Emit::bundle),
+    cl::values(
+        clEnumValN(Emit::bundle, "bundle", "a bundle (default)"),
+        clEnumValN(Emit::mlir, "mlir", "the scheduled kernels and programs"),
+        clEnumValN(Emit::llvm, "llvm", "optimised LLVM IR of the kernels"),
+        clEnumValN(Emit::obj, "obj", "a shared object of the kernels")),
+    cl::cat(category));
+static cl::opt<unsigned>
+    jobs("jobs",
+         cl::desc("Threads that generate code (default: one per processor)"),
+         cl::value_desc("n"), cl::init(0), cl::cat(category));
 static cl::opt<bool>
     explainKernels("explain",
                    cl::desc("Print every kernel with its schedule, and stop"),
                    cl::cat(category));
-static cl::opt<std::string> optimizer("optimizer",
-                                      cl::desc("sgd, momentum, adam or adamw"),
-                                      cl::init("sgd"), cl::cat(category));
-static cl::opt<double>
-    learningRate("learning-rate",
-                 cl::desc("Default learning rate of the bundle"),
-                 cl::init(0.01), cl::cat(category));
+static cl::opt<std::string>
+    optimizer("optimizer",
+              cl::desc("sgd, momentum, adam or adamw (default: the "
+                       "model's, or sgd)"),
+              cl::cat(category));
+static cl::opt<double> learningRate(
+    "learning-rate",
+    cl::desc(
+        "Default learning rate of the bundle (default: the model's, or 0.01)"),
+    cl::cat(category));
 static cl::opt<double> weightDecay("weight-decay",
                                    cl::desc("Weight decay (default 0)"),
                                    cl::init(0), cl::cat(category));
@@ -216,12 +232,20 @@ int main(int argc, char **argv) {
   signal(SIGTERM, removePartial);
 
   CompileOptions options;
-  options.target = targetName;
+  if (!targetNames.empty())
+    options.targets = targetNames;
+  options.jobs = jobs;
   options.samples = samples;
   options.functions = functions;
-  options.learningRate = learningRate;
+  if (learningRate.getNumOccurrences())
+    options.learningRate = learningRate;
+  options.optimizer = optimizer;
   options.decider = decider;
-  options.timePasses = llvm::TimePassesIsEnabled;
+  DefaultTimingManager timingManager;
+  timingManager.setEnabled(llvm::TimePassesIsEnabled);
+  TimingScope timingScope = timingManager.getRootScope();
+  if (llvm::TimePassesIsEnabled)
+    options.timing = &timingScope;
   options.source = inputFile;
   if (optLevel < '0' || optLevel > '3') {
     fail("expected -O0, -O1, -O2 or -O3");
@@ -234,9 +258,8 @@ int main(int argc, char **argv) {
     return 2;
   }
   llvm::raw_string_ostream(options.trainStepOptions)
-      << "optimizer=" << optimizer << " weight-decay=" << weightDecay
-      << " momentum=" << momentum << " beta1=" << beta1 << " beta2=" << beta2
-      << " epsilon=" << epsilon;
+      << "weight-decay=" << weightDecay << " momentum=" << momentum
+      << " beta1=" << beta1 << " beta2=" << beta2 << " epsilon=" << epsilon;
   std::optional<Phase> phase;
   if (!compileToPhase.empty() && !(phase = getPhase(compileToPhase))) {
     std::string names;
@@ -251,7 +274,10 @@ int main(int argc, char **argv) {
       ++i;
       continue;
     }
-    if (flag.starts_with("-") && !flag.starts_with("-o"))
+    // What does not change the result is not recorded.
+    StringRef name = flag.ltrim('-').split('=').first;
+    bool matters = name != "jobs" && name != "time-passes";
+    if (flag.starts_with("-") && !flag.starts_with("-o") && matters)
       options.flags.push_back(flag.str());
   }
 
@@ -260,6 +286,7 @@ int main(int argc, char **argv) {
   neoflow::registerAllPasses();
   MLIRContext context(registry);
   context.allowUnregisteredDialects(false);
+  context.printOpOnDiagnostic(false);
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> buffer =
       openInputFile(inputFile, &message);
@@ -273,35 +300,44 @@ int main(int argc, char **argv) {
     return 1;
 
   std::string output = outputFile;
-  std::string text;
-  if (phase || explainKernels) {
+  if (emit == Emit::mlir && !phase)
+    phase = Phase::schedule;
+  FailureOr<std::string> result;
+  if (phase || explainKernels || emit == Emit::llvm) {
     if (output.empty())
       output = "-";
-    if (phase) {
+    if (explainKernels) {
+      result = explain(*module, options);
+    } else if (phase) {
       if (failed(compileTo(*module, *phase, options)))
         return 1;
-      llvm::raw_string_ostream os(text);
+      result = std::string();
+      llvm::raw_string_ostream os(*result);
       module->print(os);
       os << "\n";
     } else {
-      FailureOr<std::string> explanation = explain(*module, options);
-      if (failed(explanation))
-        return 1;
-      text = *explanation;
+      result = compileObject(*module, options, /*asLLVMIR=*/true);
     }
   } else {
+    StringRef extension = emit == Emit::obj ? ".so" : ".nfb";
     if (output.empty())
-      output = (llvm::sys::path::stem(inputFile) + ".nfb").str();
+      output = (llvm::sys::path::stem(inputFile) + extension).str();
+    if (output == "-" && llvm::sys::Process::StandardOutIsDisplayed())
+      return fail("the output is binary: give a file with -o");
     Progress progress;
     options.progress = [&](int done, int total) { progress(done, total); };
-    FailureOr<std::string> bundle = compileBundle(*module, options);
-    if (failed(bundle))
-      return 1;
-    text = std::move(*bundle);
+    result = emit == Emit::obj
+                 ? compileObject(*module, options, /*asLLVMIR=*/false)
+                 : compileBundle(*module, options);
   }
+  if (failed(result))
+    return 1;
+  const std::string &text = *result;
   if (!writeFile(output, text, error))
     return fail(error);
   if (llvm::TimePassesIsEnabled) {
+    timingScope.stop();
+    timingManager.print();
     rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     llvm::errs() << "peak memory: " << usage.ru_maxrss / 1024 << " MiB\n";

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+using namespace neoflow;
 using namespace neoflow::run;
 using namespace neoflow::runtime;
 
@@ -38,10 +39,10 @@ struct Times {
   double spread() {
     double middle = median();
     size_t quarter = seconds.size() / 4;
-    return middle > 0 ? (seconds[seconds.size() - 1 - quarter] -
-                         seconds[quarter]) /
-                            middle
-                      : 0;
+    return middle > 0
+               ? (seconds[seconds.size() - 1 - quarter] - seconds[quarter]) /
+                     middle
+               : 0;
   }
 };
 
@@ -95,8 +96,7 @@ static Expected<Operands> makeOperands(const Function &function,
       operands.arguments.push_back(nullptr);
       continue;
     }
-    if (Status status = add(argument, operands.arguments.size());
-        !status.ok())
+    if (Status status = add(argument, operands.arguments.size()); !status.ok())
       return status;
     operands.arguments.push_back(operands.tensors.back().data.data());
   }

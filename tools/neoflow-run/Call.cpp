@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
+using namespace neoflow;
 using namespace neoflow::run;
 using namespace neoflow::runtime;
 
@@ -31,8 +32,8 @@ static bool isVariable(Role role) {
 static std::string signature(const Function &function) {
   std::string text;
   for (const Argument &argument : function.arguments) {
-    text += (text.empty() ? "" : ", ") + argument.name + ": " +
-            toString(argument);
+    text +=
+        (text.empty() ? "" : ", ") + argument.name + ": " + toString(argument);
     if (argument.role != Role::None)
       text += std::string(" (") + name(argument.role) + ")";
   }
@@ -106,8 +107,7 @@ static void reshapeSamples(const Argument &argument, Tensor &tensor) {
 static Status prepareFolder(const std::string &path) {
   if (mkdir(path.c_str(), 0777) == 0 || errno == EEXIST)
     return Status::success();
-  return error("cannot create the folder '", path,
-               "': ", std::strerror(errno));
+  return error("cannot create the folder '", path, "': ", std::strerror(errno));
 }
 
 static Expected<std::vector<Tensor>> runCall(const Options &options,

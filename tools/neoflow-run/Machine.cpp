@@ -16,6 +16,7 @@
 #include <immintrin.h>
 #endif
 
+using namespace neoflow;
 using namespace neoflow::run;
 
 using Clock = std::chrono::steady_clock;

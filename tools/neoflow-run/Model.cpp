@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+using namespace neoflow;
 using namespace neoflow::run;
 using namespace neoflow::runtime;
 
@@ -119,8 +120,7 @@ compileModel(const Options &options, const CompileRequest &request) {
 }
 
 Expected<std::shared_ptr<const Bundle>>
-neoflow::run::openModel(const Options &options,
-                        const CompileRequest &request) {
+neoflow::run::openModel(const Options &options, const CompileRequest &request) {
   if (endsWith(options.file, ".mlir"))
     return compileModel(options, request);
   if (!options.specialize.empty())

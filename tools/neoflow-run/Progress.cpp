@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+using namespace neoflow;
 using namespace neoflow::run;
 using namespace neoflow::runtime;
 
@@ -72,8 +73,7 @@ void Progress::show(const StepReport &report, double now) {
     line += "epoch " + std::to_string(report.epoch) + "/" +
             std::to_string(*epochs) + "  ";
   line += "step " + std::to_string(report.step) + "/" +
-          std::to_string(report.totalSteps) + "  " +
-          describe(*report.metrics);
+          std::to_string(report.totalSteps) + "  " + describe(*report.metrics);
   char rate[64];
   std::snprintf(rate, sizeof rate, "  %.0f samples/s", samples / now);
   double left = (report.totalSteps - report.step) * (now / steps);

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+using namespace neoflow;
 using namespace neoflow::run;
 using namespace neoflow::runtime;
 
@@ -38,8 +39,8 @@ struct DataFiles {
 static Expected<DataFiles> collectFiles(const Options &options) {
   DataFiles files;
   if (!options.data.empty()) {
-    Expected<Preset> preset = readPreset(
-        options.data, executableFolder() + "/../share/neoflow/data");
+    Expected<Preset> preset =
+        readPreset(options.data, executableFolder() + "/../share/neoflow/data");
     if (!preset.ok())
       return preset.takeError();
     files.train = preset->train;
@@ -135,8 +136,7 @@ int neoflow::run::trainCommand(const Options &options) {
   json report = json::object();
   {
     Progress progress("", training.epochs);
-    Expected<TrainReport> result =
-        train(**session, *data, training, progress);
+    Expected<TrainReport> result = train(**session, *data, training, progress);
     if (!result.ok()) {
       progress.erase();
       return reportError(result.message());

@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 
+using namespace neoflow;
 using namespace neoflow::run;
 
 std::atomic<int> neoflow::run::stopSignal(0);
@@ -46,15 +47,17 @@ static void addCommon(CLI::App &command, Options &options) {
       ->required();
   command.add_option("--device", options.device, "Device to run on")
       ->capture_default_str();
-  command.add_option("--threads", options.threads,
-                     "Threads that run kernels (default: as many as CPUs may "
-                     "be used)")
+  command
+      .add_option("--threads", options.threads,
+                  "Threads that run kernels (default: as many as CPUs may "
+                  "be used)")
       ->check(CLI::Range(1u, 1024u));
   command.add_option("--target", options.target,
                      "Target of the bundle (default: the best one that runs "
                      "here)");
-  command.add_option("--specialize", options.specialize,
-                     "For .mlir: sizes of named dimensions, such as batch=64")
+  command
+      .add_option("--specialize", options.specialize,
+                  "For .mlir: sizes of named dimensions, such as batch=64")
       ->allow_extra_args(false);
   command.add_flag("--json", options.json, "Print the results as JSON");
 }
@@ -65,8 +68,7 @@ static void addData(CLI::App &command, Options &options) {
                   "Data of an input as NAME=FILE: npy, npz, IDX (also inside "
                   "gzip) or text")
       ->allow_extra_args(false);
-  command
-      .add_option("--label", options.labels, "Data of a label as NAME=FILE")
+  command.add_option("--label", options.labels, "Data of a label as NAME=FILE")
       ->allow_extra_args(false);
   command
       .add_option("--test-input", options.testInputs,
@@ -82,8 +84,9 @@ static void addData(CLI::App &command, Options &options) {
                      "ones");
   command.add_option("--params", options.parameters,
                      "Parameters from a safetensors file");
-  command.add_option("--batch", options.batch,
-                     "Samples of a batch, among those that the bundle has")
+  command
+      .add_option("--batch", options.batch,
+                  "Samples of a batch, among those that the bundle has")
       ->check(CLI::PositiveNumber);
 }
 
@@ -91,12 +94,13 @@ static CLI::App *addTrain(CLI::App &app, Options &options) {
   CLI::App *command = app.add_subcommand("train", "Train a model on data");
   addCommon(*command, options);
   addData(*command, options);
-  command->add_option("--epochs", options.epochs,
-                      "Passes over the data (default: 1, or no limit with "
-                      "--steps)")
+  command
+      ->add_option("--epochs", options.epochs,
+                   "Passes over the data (default: 1, or no limit with "
+                   "--steps)")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--steps", options.steps,
-                      "Steps after which training ends")
+  command
+      ->add_option("--steps", options.steps, "Steps after which training ends")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--learning-rate", options.learningRate,
                       "Learning rate (default: that of the model)");
@@ -106,9 +110,10 @@ static CLI::App *addTrain(CLI::App &app, Options &options) {
   command->add_flag("--shuffle,!--no-shuffle", options.shuffle,
                     "Whether every epoch has an order of its own (default: "
                     "yes)");
-  command->add_option("--tail", options.tail,
-                      "When no specialisation fits the last samples of an "
-                      "epoch: drop or error")
+  command
+      ->add_option("--tail", options.tail,
+                   "When no specialisation fits the last samples of an "
+                   "epoch: drop or error")
       ->check(CLI::IsMember({"drop", "error"}))
       ->capture_default_str();
   command->add_flag("--stop-on-nan", options.stopOnNan,
@@ -116,9 +121,10 @@ static CLI::App *addTrain(CLI::App &app, Options &options) {
   command->add_option("--checkpoint", options.checkpoint,
                       "File for checkpoints (default: the model's name with "
                       ".safetensors in the current folder)");
-  command->add_option("--checkpoint-every", options.checkpointEvery,
-                      "Also write one every so many steps, not only at the "
-                      "end of an epoch")
+  command
+      ->add_option("--checkpoint-every", options.checkpointEvery,
+                   "Also write one every so many steps, not only at the "
+                   "end of an epoch")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--resume", options.resume,
                     "Continue from the checkpoint, bit for bit, if it is "
@@ -146,8 +152,9 @@ static CLI::App *addCall(CLI::App &app, Options &options) {
                    "An argument as FILE (in their order) or NAME=FILE; "
                    "parameters only need one when nothing else gives them")
       ->allow_extra_args(false);
-  command->add_option("--output-dir", options.outputDir,
-                      "Folder for the results 0.npy, 1.npy, ...")
+  command
+      ->add_option("--output-dir", options.outputDir,
+                   "Folder for the results 0.npy, 1.npy, ...")
       ->required();
   command->add_option("--params", options.parameters,
                       "Parameters from a safetensors file");
@@ -164,8 +171,9 @@ static CLI::App *addBench(CLI::App &app, Options &options) {
   addCommon(*command, options);
   command->add_option("--function", options.function,
                       "Only this function (default: all)");
-  command->add_option("--seconds", options.seconds,
-                      "Time for each program, at least 30 calls")
+  command
+      ->add_option("--seconds", options.seconds,
+                   "Time for each program, at least 30 calls")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--seed", options.seed, "Seed (default: 0)");
@@ -178,8 +186,8 @@ int main(int argc, char **argv) {
   Options options;
   CLI::App app("Trains, evaluates, calls and times NeoFlow models.",
                "neoflow-run");
-  app.set_version_flag("--version", std::string("neoflow-run ") +
-                                        neoflow_runtime_version());
+  app.set_version_flag("--version",
+                       std::string("neoflow-run ") + neoflow_runtime_version());
   app.require_subcommand(1);
   CLI::App *train = addTrain(app, options);
   CLI::App *evaluate = addEvaluate(app, options);

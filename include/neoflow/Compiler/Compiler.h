@@ -15,11 +15,15 @@
 #include <string>
 #include <vector>
 
+namespace mlir {
+class TimingScope;
+} // namespace mlir
+
 namespace neoflow {
 
 struct CompileOptions {
-  /// Name of a target.
-  std::string target = "host";
+  /// Names of targets.
+  std::vector<std::string> targets = {"host"};
   /// Sizes of named dimensions, one entry for each specialisation; empty: the
   /// module's defaults.
   std::vector<std::map<std::string, int64_t>> specializations;
@@ -27,14 +31,20 @@ struct CompileOptions {
   int64_t samples = 0;
   /// Functions to compile; empty: every public one.
   std::vector<std::string> functions;
-  /// Options of neoflow-build-train-step.
+  /// Empty: what the module's `neoflow.optimizer` says, or else sgd.
+  std::string optimizer;
+  /// Other options of neoflow-build-train-step.
   std::string trainStepOptions;
-  /// Default learning rate that the bundle records.
-  double learningRate = 0.01;
+  /// Default learning rate that the bundle records. Nothing: what the module's
+  /// `neoflow.learning_rate` says, or else 0.01.
+  std::optional<double> learningRate;
   std::string decider = "rules";
   unsigned optLevel = 3;
-  /// Prints the time of each pass to standard error.
-  bool timePasses = false;
+  /// Threads that generate code; 0 for one on each processor. The result does
+  /// not depend on it.
+  unsigned jobs = 0;
+  /// Where the time of each pass is added up, or null.
+  mlir::TimingScope *timing = nullptr;
   /// What the bundle records of the command.
   std::vector<std::string> flags;
   std::string source;
@@ -50,6 +60,12 @@ mlir::LogicalResult compileTo(mlir::ModuleOp module, Phase phase,
 /// Compiles `module` to the bytes of a bundle. Emits what is wrong.
 mlir::FailureOr<std::string> compileBundle(mlir::ModuleOp module,
                                            const CompileOptions &options);
+
+/// Compiles `module` to the shared object of its kernels for the first target,
+/// or to their optimised LLVM IR. Emits what is wrong.
+mlir::FailureOr<std::string> compileObject(mlir::ModuleOp module,
+                                           const CompileOptions &options,
+                                           bool asLLVMIR);
 
 /// Text about every kernel of the bundle's default specialisation: family,
 /// schedule, operations, bytes.

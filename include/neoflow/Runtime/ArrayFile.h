@@ -26,7 +26,8 @@ struct Array {
 /// Reads a file of any known kind, which is told by its content. An npz archive
 /// gives its array `name`, or the only one that it has; `FILE:ENTRY` picks
 /// another. Errors name the file.
-Expected<Array> readArray(const std::string &path, const std::string &name = "");
+Expected<Array> readArray(const std::string &path,
+                          const std::string &name = "");
 
 /// The array with elements of type `type`. Fails when a value does not fit.
 Expected<Tensor> convertArray(const Array &array, ElementType type);

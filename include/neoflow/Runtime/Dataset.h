@@ -70,10 +70,10 @@ struct Preset {
   std::map<std::string, std::string> test;
 };
 
-/// Reads a preset: NAME or a path of a JSON file. NAME.json is looked for in the
-/// current folder, in those of NEOFLOW_DATA_PATH (separated by colons), and in
-/// `shareFolder`; the error lists where. Relative paths inside are taken from
-/// the folder of the preset.
+/// Reads a preset: NAME or a path of a JSON file. NAME.json is looked for in
+/// the current folder, in those of NEOFLOW_DATA_PATH (separated by colons), and
+/// in `shareFolder`; the error lists where. Relative paths inside are taken
+/// from the folder of the preset.
 Expected<Preset> readPreset(const std::string &nameOrPath,
                             const std::string &shareFolder);
 

@@ -43,7 +43,9 @@ public:
     arena.execute(use);
   }
 
-  static unsigned slot() { return tbb::this_task_arena::current_thread_index(); }
+  static unsigned slot() {
+    return tbb::this_task_arena::current_thread_index();
+  }
 
 private:
   /// Allows as many threads as asked for, even if there are fewer CPUs.
@@ -140,8 +142,8 @@ Status CPULoadedTarget::prepare(const Target &target) {
     }
     kernels.push_back(std::move(loaded));
     size_t bytes = kernel.workspace;
-    size_t aligned = (bytes + NEOFLOW_ALIGNMENT - 1) / NEOFLOW_ALIGNMENT *
-                     NEOFLOW_ALIGNMENT;
+    size_t aligned =
+        (bytes + NEOFLOW_ALIGNMENT - 1) / NEOFLOW_ALIGNMENT * NEOFLOW_ALIGNMENT;
     stride = std::max(stride, aligned);
   }
   Expected<Buffer> memory = Buffer::allocate(stride * threads->count,

@@ -58,11 +58,21 @@ static std::string withoutSeparators(std::string text) {
 /// What Linux calls a feature of LLVM, where the names differ.
 static std::string linuxName(const std::string &feature) {
   static const std::pair<const char *, const char *> different[] = {
-      {"sse3", "pni"},        {"lzcnt", "abm"},         {"pclmul", "pclmulqdq"},
-      {"rdrnd", "rdrand"},    {"prfchw", "3dnowprefetch"}, {"sahf", "lahflm"},
-      {"x87", "fpu"},         {"64bit", "lm"},          {"crc32", "sse42"},
-      {"sha", "shani"},       {"evex512", "avx512f"},   {"mwaitx", "mwaitx"},
-      {"neon", "asimd"},      {"dotprod", "asimddp"},   {"fullfp16", "asimdhp"},
+      {"sse3", "pni"},
+      {"lzcnt", "abm"},
+      {"pclmul", "pclmulqdq"},
+      {"rdrnd", "rdrand"},
+      {"prfchw", "3dnowprefetch"},
+      {"sahf", "lahflm"},
+      {"x87", "fpu"},
+      {"64bit", "lm"},
+      {"crc32", "sse42"},
+      {"sha", "shani"},
+      {"evex512", "avx512f"},
+      {"mwaitx", "mwaitx"},
+      {"neon", "asimd"},
+      {"dotprod", "asimddp"},
+      {"fullfp16", "asimdhp"},
   };
   std::string plain = withoutSeparators(feature);
   for (auto &[llvm, kernel] : different)

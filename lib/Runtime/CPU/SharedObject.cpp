@@ -26,20 +26,19 @@ SharedObject::~SharedObject() {
     close(descriptor);
 }
 
-Expected<SharedObject>
-SharedObject::load(const std::vector<uint8_t> &content) {
+Expected<SharedObject> SharedObject::load(const std::vector<uint8_t> &content) {
   SharedObject object;
   auto fail = [](const char *what) {
-    return error("cannot ", what, " the memory file of the kernels: ",
-                 std::strerror(errno));
+    return error("cannot ", what,
+                 " the memory file of the kernels: ", std::strerror(errno));
   };
   object.descriptor =
       memfd_create("neoflow-kernels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (object.descriptor < 0)
     return fail("create");
   for (size_t done = 0; done < content.size();) {
-    ssize_t count = write(object.descriptor, content.data() + done,
-                          content.size() - done);
+    ssize_t count =
+        write(object.descriptor, content.data() + done, content.size() - done);
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0)

@@ -160,3 +160,19 @@ func.func private @unknown_argument(tensor<4xf32> {neoflow.parameter = "w"})
 // role_c10
 // expected-error @+1 {{unknown attribute 'neoflow.input' on a result}}
 func.func private @unknown_result() -> (tensor<4xf32> {neoflow.input = "x"})
+
+// -----
+
+// role_c11
+// expected-error @+1 {{expected 'neoflow.optimizer' on a module, as in 'neoflow.optimizer = "adam"'}}
+module attributes {neoflow.optimizer = 3} {}
+
+// -----
+
+// role_c11
+// expected-error @+1 {{expected 'neoflow.learning_rate' on a module, as in 'neoflow.learning_rate = 0.001'}}
+module attributes {neoflow.learning_rate = 1} {}
+
+// -----
+
+module attributes {neoflow.optimizer = "adam", neoflow.learning_rate = 0.001} {}

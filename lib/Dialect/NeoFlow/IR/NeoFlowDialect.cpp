@@ -224,6 +224,17 @@ NeoFlowDialect::verifyOperationAttribute(Operation *op,
              << name << " = {batch = 64}'";
     return success();
   }
+  if (name == attr::kOptimizer || name == attr::kLearningRate) {
+    // role_c11
+    bool valid = isa<ModuleOp>(op) &&
+                 (name == attr::kOptimizer ? isa<StringAttr>(attribute.getValue())
+                                           : isa<FloatAttr>(attribute.getValue()));
+    if (!valid)
+      return op->emitError("expected '")
+             << name << "' on a module, as in '" << name
+             << (name == attr::kOptimizer ? " = \"adam\"'" : " = 0.001'");
+    return success();
+  }
   if (name == attr::kGradient) {
     // role_c9
     if (!isa<FunctionOpInterface>(op) ||

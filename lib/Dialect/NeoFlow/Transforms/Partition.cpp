@@ -335,6 +335,11 @@ KernelOp FunctionPartitioner::outline(ArrayRef<Operation *> members) {
 }
 
 LogicalResult FunctionPartitioner::run() {
+  // Nothing to do where this was done before.
+  if (!function.getOps<LaunchOp>().empty() &&
+      function.getOps<ComputeOp>().empty() &&
+      function.getOps<ScatterOp>().empty())
+    return success();
   if (failed(prepare()))
     return failure();
   partition::Problem problem = buildProblem();
@@ -392,10 +397,21 @@ struct PartitionPass : neoflow::impl::PartitionPassBase<PartitionPass> {
     TargetAttr attribute = toAttr(&getContext(), *info);
     SymbolTable symbols(module);
     llvm::StringMap<KernelOp> kernels;
-    for (KernelOp kernel : module.getOps<KernelOp>())
-      if (std::optional<StringRef> key = kernel.getKey();
-          key && kernel.getTargetAttr() == attribute)
-        kernels[*key] = kernel;
+    // Kernels that are there already: from an earlier run, or written by hand.
+    for (KernelOp kernel : module.getOps<KernelOp>()) {
+      if (failed(verifyKernel(kernel)))
+        return signalPassFailure();
+      if (!kernel.getTargetAttr())
+        kernel.setTargetAttr(attribute);
+      if (kernel.getTargetAttr().getName() != target) {
+        kernel.emitOpError("expected the target '")
+            << target << "', but got '" << kernel.getTargetAttr().getName()
+            << "'";
+        return signalPassFailure();
+      }
+      kernel.setKey(getKey(kernel));
+      kernels.try_emplace(*kernel.getKey(), kernel);
+    }
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (function.isExternal())

@@ -52,6 +52,9 @@ inline constexpr llvm::StringLiteral kMetric = "neoflow.metric";
 inline constexpr llvm::StringLiteral kNewState = "neoflow.new_state";
 /// On a module: default sizes of its named dimensions.
 inline constexpr llvm::StringLiteral kDefaultDims = "neoflow.default_dims";
+/// On a module: the optimiser that trains it by default. `kLearningRate` on a
+/// module is its default learning rate.
+inline constexpr llvm::StringLiteral kOptimizer = "neoflow.optimizer";
 /// On a function: the symbol of a rule that replaces its derivative.
 inline constexpr llvm::StringLiteral kGradient = "neoflow.gradient";
 } // namespace attr
