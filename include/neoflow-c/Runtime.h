@@ -101,12 +101,10 @@ neoflow_status *neoflow_session_get(const neoflow_session *session,
  * than NULL receives the value and must be large enough, which
  * neoflow_session_result_shapes tells beforehand.
  */
-neoflow_status *neoflow_session_call(neoflow_session *session,
-                                     const char *function,
-                                     const neoflow_tensor *inputs,
-                                     size_t input_count,
-                                     neoflow_tensor *outputs,
-                                     size_t output_count);
+neoflow_status *
+neoflow_session_call(neoflow_session *session, const char *function,
+                     const neoflow_tensor *inputs, size_t input_count,
+                     neoflow_tensor *outputs, size_t output_count);
 /** The same for `train_step`, and counts a step. */
 neoflow_status *neoflow_session_step(neoflow_session *session,
                                      const neoflow_tensor *inputs,
@@ -136,4 +134,4 @@ neoflow_status *neoflow_session_load(neoflow_session *session,
 }
 #endif
 
-#endif /* NEOFLOW_C_RUNTIME_H */
+#endif // NEOFLOW_C_RUNTIME_H

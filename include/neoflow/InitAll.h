@@ -8,6 +8,7 @@
 #include "neoflow/Conversion/Passes.h"
 #include "neoflow/Dialect/NeoFlow/IR/NeoFlow.h"
 #include "neoflow/Dialect/NeoFlow/Transforms/Passes.h"
+#include "neoflow/Pipelines/Pipelines.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -27,6 +28,7 @@ inline void registerAllPasses() {
   mlir::registerAllPasses();
   registerNeoFlowConversionPasses();
   registerNeoFlowTransformsPasses();
+  registerPipelines();
 }
 
 } // namespace neoflow

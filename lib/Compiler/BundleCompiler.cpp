@@ -28,14 +28,18 @@ Dims BundleCompiler::getDefaultDims() {
   return dims;
 }
 
-/// The dimension that counts samples: the leading one of an input.
+/// The dimension that counts samples: the leading one of an input, unless its
+/// size is fixed.
 std::string BundleCompiler::getBatchDim() {
   for (auto function : module.getOps<func::FuncOp>())
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      if (function.getArgAttr(i, attr::kInput))
-        if (auto names = function.getArgAttrOfType<ArrayAttr>(i, attr::kDims);
-            names && !names.empty())
-          return cast<StringAttr>(names[0]).str();
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      if (!function.getArgAttr(i, attr::kInput))
+        continue;
+      auto names = function.getArgAttrOfType<ArrayAttr>(i, attr::kDims);
+      auto type = dyn_cast<RankedTensorType>(function.getArgumentTypes()[i]);
+      if (names && !names.empty() && type && type.isDynamicDim(0))
+        return cast<StringAttr>(names[0]).str();
+    }
   return "";
 }
 

@@ -23,6 +23,18 @@ static int64_t ceilDiv(int64_t a, int64_t b) { return -floorDiv(-a, b); }
 // Ranges
 //===----------------------------------------------------------------------===//
 
+/// Ends of ranges stay far from the limits of int64, so that sums of a few of
+/// them do not overflow. A range that reaches this far is as good as unbounded.
+constexpr int64_t kUnbounded = INT64_MAX / 4;
+
+static int64_t clampEnd(__int128 value) {
+  if (value > kUnbounded)
+    return kUnbounded;
+  if (value < -kUnbounded)
+    return -kUnbounded;
+  return static_cast<int64_t>(value);
+}
+
 std::optional<Range> index::boxRange(AffineExpr expr,
                                      ArrayRef<int64_t> extents) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
@@ -35,7 +47,7 @@ std::optional<Range> index::boxRange(AffineExpr expr,
   }
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary) // A symbol: anything.
-    return Range{INT64_MIN / 4, INT64_MAX / 4, false};
+    return Range{-kUnbounded, kUnbounded, false};
   std::optional<Range> lhs = boxRange(binary.getLHS(), extents);
   std::optional<Range> rhs = boxRange(binary.getRHS(), extents);
   if (!lhs || !rhs)
@@ -46,17 +58,20 @@ std::optional<Range> index::boxRange(AffineExpr expr,
     for (unsigned i = 0; i < extents.size(); ++i)
       independent &= !(binary.getLHS().isFunctionOfDim(i) &&
                        binary.getRHS().isFunctionOfDim(i));
-    return Range{lhs->min + rhs->min, lhs->max + rhs->max,
+    return Range{clampEnd(__int128(lhs->min) + rhs->min),
+                 clampEnd(__int128(lhs->max) + rhs->max),
                  lhs->exact && rhs->exact && independent};
   }
   auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
   if (!constant)
-    return Range{INT64_MIN / 4, INT64_MAX / 4, false};
+    return Range{-kUnbounded, kUnbounded, false};
   int64_t c = constant.getValue();
   switch (expr.getKind()) {
-  case AffineExprKind::Mul:
-    return c >= 0 ? Range{lhs->min * c, lhs->max * c, lhs->exact}
-                  : Range{lhs->max * c, lhs->min * c, lhs->exact};
+  case AffineExprKind::Mul: {
+    int64_t low = clampEnd(__int128(lhs->min) * c);
+    int64_t high = clampEnd(__int128(lhs->max) * c);
+    return Range{std::min(low, high), std::max(low, high), lhs->exact};
+  }
   case AffineExprKind::FloorDiv:
     return Range{floorDiv(lhs->min, c), floorDiv(lhs->max, c), lhs->exact};
   case AffineExprKind::CeilDiv:
@@ -74,9 +89,8 @@ std::optional<Range> index::boxRange(AffineExpr expr,
 
 /// The points (v, expr(v)) of the box and one set, as a polyhedron whose last
 /// set dimension is the value of `expr`.
-static presburger::IntegerPolyhedron makePolyhedron(AffineExpr expr,
-                                                    ArrayRef<int64_t> extents,
-                                                    IntegerSet set) {
+static presburger::IntegerPolyhedron
+makePolyhedron(AffineExpr expr, ArrayRef<int64_t> extents, IntegerSet set) {
   MLIRContext *context = expr.getContext();
   unsigned n = extents.size();
   SmallVector<AffineExpr> constraints;
@@ -222,8 +236,7 @@ struct Sum {
         continue;
       AffineExpr quotient = mod.getLHS().floorDiv(c.getValue());
       for (auto &[term, coefficient] : terms) {
-        if (term != quotient ||
-            coefficient != terms[i].second * c.getValue())
+        if (term != quotient || coefficient != terms[i].second * c.getValue())
           continue;
         int64_t factor = terms[i].second;
         coefficient = terms[i].second = 0;

@@ -52,8 +52,9 @@ constexpr int64_t kLargestCoefficient = int64_t(1) << 31;
 
 class Inverter {
 public:
-  Inverter(AffineMap map, ArrayRef<int64_t> extents, ArrayRef<IntegerSet> domain,
-           ArrayRef<int64_t> shape, std::string &reason)
+  Inverter(AffineMap map, ArrayRef<int64_t> extents,
+           ArrayRef<IntegerSet> domain, ArrayRef<int64_t> shape,
+           std::string &reason)
       : map(map), extents(extents), domain(domain), shape(shape),
         reason(reason), context(map.getContext()) {}
 
@@ -166,8 +167,8 @@ std::optional<LinearForm> Inverter::linearize(AffineExpr expr) {
   return form;
 }
 
-/// Column operations bring the equations to echelon form; unknowns are then read
-/// off one equation after the other.
+/// Column operations bring the equations to echelon form; unknowns are then
+/// read off one equation after the other.
 bool Inverter::solve() {
   unsigned n = variables.size();
   for (LinearForm &equation : equations) {
@@ -252,8 +253,7 @@ void Inverter::chooseFreeIndices() {
         step = std::gcd(step, column[i]);
       if (step == 0)
         continue;
-      int64_t extent =
-          (variables[i].max - variables[i].min + step) / step;
+      int64_t extent = (variables[i].max - variables[i].min + step) / step;
       if (best < 0 || extent < bestExtent ||
           (extent == bestExtent && step > bestStep)) {
         best = i;
@@ -290,8 +290,7 @@ void Inverter::chooseFreeIndices() {
         entry = -entry;
     // unknown = origin + step * t is written as (origin - min) mod step + min +
     // step * t' with t' from zero.
-    AffineExpr shift =
-        (origin[best] - variables[best].min).floorDiv(bestStep);
+    AffineExpr shift = (origin[best] - variables[best].min).floorDiv(bestStep);
     AffineExpr free = constant(0);
     if (bestExtent > 1) {
       free = getAffineDimExpr(rank + freeExtents.size(), context);
@@ -364,8 +363,8 @@ ReadInverse Inverter::finish() {
       everywhere = true;
       continue;
     }
-    IntegerSet guard = simplifyOver(
-        IntegerSet::get(box.size(), 0, all, flags), box);
+    IntegerSet guard =
+        simplifyOver(IntegerSet::get(box.size(), 0, all, flags), box);
     if (isEmpty({box, {guard}}))
       continue;
     everywhere |= guard.getNumConstraints() == 1 && guard.isEq(0) &&
@@ -405,9 +404,10 @@ std::optional<ReadInverse> Inverter::run() {
 
 } // namespace
 
-std::optional<ReadInverse>
-index::invertRead(AffineMap map, ArrayRef<int64_t> extents,
-                  ArrayRef<IntegerSet> domain, ArrayRef<int64_t> shape,
-                  std::string &reason) {
+std::optional<ReadInverse> index::invertRead(AffineMap map,
+                                             ArrayRef<int64_t> extents,
+                                             ArrayRef<IntegerSet> domain,
+                                             ArrayRef<int64_t> shape,
+                                             std::string &reason) {
   return Inverter(map, extents, domain, shape, reason).run();
 }

@@ -38,6 +38,7 @@ void neoflow::buildPhase(OpPassManager &manager, Phase phase,
     SpecializePassOptions specialize;
     for (const auto &[name, size] : options.dims)
       specialize.sizes.push_back(name + "=" + std::to_string(size));
+    llvm::append_range(specialize.sizes, options.sizes);
     manager.addPass(createSpecializePass(std::move(specialize)));
     manager.addPass(createCanonicalizerPass());
     return;
@@ -64,6 +65,7 @@ void neoflow::buildPhase(OpPassManager &manager, Phase phase,
     partition.target = options.target;
     partition.decider = options.decider;
     manager.addPass(createPartitionPass(partition));
+    manager.addPass(createVerifyPartitionedPass());
     return;
   }
   case Phase::schedule: {
@@ -76,5 +78,42 @@ void neoflow::buildPhase(OpPassManager &manager, Phase phase,
     manager.addPass(createConvertNeoFlowToLoopsPass());
     buildLowerToLLVMPipeline(manager);
     return;
+  }
+}
+
+namespace {
+struct PhaseOptions : PassPipelineOptions<PhaseOptions> {
+  ListOption<std::string> sizes{
+      *this, "sizes",
+      llvm::cl::desc("sizes of named dimensions, as in batch=64")};
+  Option<std::string> trainStep{
+      *this, "train-step",
+      llvm::cl::desc("options of neoflow-build-train-step; without them no "
+                     "train step is built")};
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("the device to compile for"),
+                             llvm::cl::init("host")};
+  Option<std::string> decider{*this, "decider",
+                              llvm::cl::desc("how kernels are formed"),
+                              llvm::cl::init("rules")};
+};
+} // namespace
+
+void neoflow::registerPipelines() {
+  for (const PhaseInfo &info : kPhases) {
+    // The registry keeps its own copy of both texts.
+    PassPipelineRegistration<PhaseOptions>(
+        std::string("neoflow-phase-") + info.name,
+        std::string("the passes after which: ") + info.description,
+        [phase = info.phase](OpPassManager &manager,
+                             const PhaseOptions &options) {
+          PipelineOptions pipeline;
+          pipeline.sizes.assign(options.sizes.begin(), options.sizes.end());
+          pipeline.hasLoss = !options.trainStep.empty();
+          pipeline.trainStepOptions = options.trainStep;
+          pipeline.target = options.target;
+          pipeline.decider = options.decider;
+          buildPhase(manager, phase, pipeline);
+        });
   }
 }

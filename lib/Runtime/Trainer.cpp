@@ -81,6 +81,7 @@ struct Training {
   int64_t used = 0;
   Position position = {};
   bool saved = false;
+  Clock::time_point lastSave = {};
   TrainReport report = {};
 
   Status prepareData(const NamedArrays &arrays);
@@ -203,6 +204,7 @@ Status Training::save() {
                                        ? "; the previous checkpoint is kept"
                                        : "");
   saved = true;
+  lastSave = Clock::now();
   return Status::success();
 }
 
@@ -272,7 +274,8 @@ Status Training::run() {
     }
     bool due = options.checkpointEvery > 0 &&
                position.step % options.checkpointEvery == 0;
-    if (due || spec.lastOfEpoch)
+    bool epochIsDue = spec.lastOfEpoch && secondsSince(lastSave) > 1;
+    if (due || epochIsDue)
       if (Status status = save(); !status.ok())
         return status;
     if (options.stop && (report.signal = options.stop->load()))

@@ -81,8 +81,8 @@ static Schedule chooseContraction(const Workload &workload,
       // Two FMAs and two loads (broadcasts, and the row of the right factor)
       // start each cycle; an FMA takes four, so that less than eight
       // accumulators wait; the loop itself costs about one.
-      double step = 1 + std::max<double>({double(mr * vectors),
-                                          double(mr + vectors), 8.0});
+      double step = 1 + std::max<double>(
+                            {double(mr * vectors), double(mr + vectors), 8.0});
       double cost = panels * (ceilDiv(workload.m, mr) * step + pack);
       if (bestCost < 0 || cost < bestCost * 0.999) {
         bestCost = cost;
@@ -97,8 +97,8 @@ static Schedule chooseContraction(const Workload &workload,
       target.l1Bytes / 2 / (bestNr * workload.elementBytes), 64, 512);
   kTile = std::min(kTile, std::max<int64_t>(workload.k, 1));
   int64_t mTile = std::max<int64_t>(
-      bestMr, target.l2Bytes / 2 / (kTile * workload.elementBytes) / bestMr *
-                  bestMr);
+      bestMr,
+      target.l2Bytes / 2 / (kTile * workload.elementBytes) / bestMr * bestMr);
   mTile = std::min(mTile, roundUp(workload.m, bestMr));
   int64_t run = std::max<int64_t>(workload.rightRun, 1);
   int64_t positions = ceilDiv(workload.n, run) * paddedRun(run, bestNr);
@@ -191,8 +191,8 @@ std::string neoflow::verify(const Schedule &schedule, const Workload &workload,
                             const TargetInfo &target) {
   if (schedule.family != workload.family)
     return std::string("the kernel is of the family '") +
-           toString(workload.family) + "', not '" +
-           toString(schedule.family) + "'";
+           toString(workload.family) + "', not '" + toString(schedule.family) +
+           "'";
   std::vector<std::string> names = {"lanes"};
   switch (schedule.family) {
   case Family::elementwise:
@@ -227,12 +227,11 @@ std::string neoflow::verify(const Schedule &schedule, const Workload &workload,
     int64_t axis = schedule.get("vector_axis");
     if (axis > 1)
       return "'vector_axis' is " + std::to_string(axis) + ", not 0 or 1";
-    std::string order = axis == 1 && lanes > 1
-                            ? "lanes " + std::to_string(lanes)
-                            : "ascending";
+    std::string order =
+        axis == 1 && lanes > 1 ? "lanes " + std::to_string(lanes) : "ascending";
     if (schedule.order != order)
-      return "the schedule accumulates in the order '" + order +
-             "', not in '" + schedule.order + "'";
+      return "the schedule accumulates in the order '" + order + "', not in '" +
+             schedule.order + "'";
   } else if (schedule.order != "ascending") {
     return "the schedule accumulates in the order 'ascending', not in '" +
            schedule.order + "'";

@@ -64,8 +64,8 @@ createMachine(Location loc, TargetAttr target, unsigned optLevel) {
   llvm::TargetOptions options;
   auto level = static_cast<llvm::CodeGenOptLevel>(std::min(optLevel, 3u));
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      triple, target.getCpu(), target.getFeatures(), options,
-      llvm::Reloc::PIC_, std::nullopt, level));
+      triple, target.getCpu(), target.getFeatures(), options, llvm::Reloc::PIC_,
+      std::nullopt, level));
   if (!machine) {
     emitError(loc) << "cannot generate code for the processor '"
                    << target.getCpu() << "'";
@@ -170,8 +170,8 @@ FailureOr<std::string> neoflow::emitObject(ModuleOp module, TargetAttr target,
 /// An object that holds nothing but the ABI's version.
 static FailureOr<std::string> emitVersionObject(Location loc) {
   MLIRContext *mlirContext = loc.getContext();
-  TargetAttr generic = TargetAttr::get(
-      mlirContext, "x86-64", "x86-64", "", DictionaryAttr::get(mlirContext));
+  TargetAttr generic = TargetAttr::get(mlirContext, "x86-64", "x86-64", "",
+                                       DictionaryAttr::get(mlirContext));
   FailureOr<std::unique_ptr<llvm::TargetMachine>> machine =
       createMachine(loc, generic, 0);
   if (failed(machine))
@@ -212,8 +212,7 @@ neoflow::linkSharedObject(llvm::ArrayRef<std::string> objects, Location loc) {
   } cleanup{folder};
   SmallVector<std::string> paths;
   auto write = [&](const std::string &bytes) -> LogicalResult {
-    paths.push_back(
-        (folder + "/" + std::to_string(paths.size()) + ".o").str());
+    paths.push_back((folder + "/" + std::to_string(paths.size()) + ".o").str());
     std::error_code error;
     llvm::raw_fd_ostream os(paths.back(), error);
     if (!error) {
@@ -223,8 +222,8 @@ neoflow::linkSharedObject(llvm::ArrayRef<std::string> objects, Location loc) {
       os.clear_error();
     }
     if (error)
-      return emitError(loc) << "cannot write " << paths.back() << ": "
-                            << error.message();
+      return emitError(loc)
+             << "cannot write " << paths.back() << ": " << error.message();
     return success();
   };
   for (const std::string &object : objects)
@@ -236,8 +235,9 @@ neoflow::linkSharedObject(llvm::ArrayRef<std::string> objects, Location loc) {
   // Symbols of the C math library are found when the object is loaded: the
   // runtime links it.
   SmallVector<const char *> arguments = {
-      "ld.lld", "-shared", "--build-id=none", "--hash-style=gnu", "-z", "now",
-      "--strip-all", "-o", output.c_str()};
+      "ld.lld",           "-shared", "--build-id=none",
+      "--hash-style=gnu", "-z",      "now",
+      "--strip-all",      "-o",      output.c_str()};
   for (const std::string &path : paths)
     arguments.push_back(path.c_str());
   std::string messages;

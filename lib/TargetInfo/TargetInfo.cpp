@@ -50,8 +50,9 @@ static std::optional<int64_t> readCache(int level) {
     if (!(number >> value))
       continue;
     number >> unit;
-    return unit == 'K' ? value * 1024
-                       : unit == 'M' ? value * 1024 * 1024 : value;
+    return unit == 'K'   ? value * 1024
+           : unit == 'M' ? value * 1024 * 1024
+                         : value;
   }
   return std::nullopt;
 }

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import numpy as np
+import pytest
 import safetensors
 
 # A softmax regression, small enough to be repeated in NumPy.
@@ -168,3 +169,23 @@ def test_interrupt_leaves_a_checkpoint(tmp_path, tool):
     assert time.monotonic() - begin < 5
     arrays, _ = safetensors.load(checkpoint)
     assert np.isfinite(arrays["w"]).all()
+
+
+def test_runs_where_llvm_is_hidden(tmp_path, tool):
+    """Training and calling a bundle need none of LLVM's libraries."""
+    x, _ = prepare(tmp_path, tool, 128)
+    np.save(tmp_path / "w.npy", np.eye(3, 5, dtype="f4"))
+    np.save(tmp_path / "b.npy", np.zeros(3, dtype="f4"))
+    np.save(tmp_path / "batch.npy", x[:64])
+    # A mount of nothing over the folder, for these commands alone.
+    hidden = ["unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs none /usr/lib/llvm-22 && exec "$@"', "sh"]
+    if subprocess.run([*hidden, "true"], capture_output=True).returncode != 0:
+        pytest.skip("this machine does not let a process hide a folder from itself")
+    assert subprocess.run([*hidden, "test", "-e", "/usr/lib/llvm-22/lib"]).returncode != 0
+    tool(*hidden, *train(tmp_path, "--epochs", "2", "--checkpoint", tmp_path / "c.safetensors"))
+    tool(
+        *hidden, "neoflow-run", "call", tmp_path / "model.nfb", "--function", "predict",
+        "--input", tmp_path / "w.npy", "--input", tmp_path / "b.npy", "--input", tmp_path / "batch.npy",
+        "--output-dir", tmp_path / "out",
+    )  # fmt: skip
+    assert np.array_equal(np.load(tmp_path / "out" / "0.npy"), x[:64, :3])

@@ -241,10 +241,12 @@ int main(int argc, char **argv) {
     options.learningRate = learningRate;
   options.optimizer = optimizer;
   options.decider = decider;
+  // LLVM's pass managers change its flag.
+  const bool isTimed = llvm::TimePassesIsEnabled;
   DefaultTimingManager timingManager;
-  timingManager.setEnabled(llvm::TimePassesIsEnabled);
+  timingManager.setEnabled(isTimed);
   TimingScope timingScope = timingManager.getRootScope();
-  if (llvm::TimePassesIsEnabled)
+  if (isTimed)
     options.timing = &timingScope;
   options.source = inputFile;
   if (optLevel < '0' || optLevel > '3') {
@@ -335,7 +337,7 @@ int main(int argc, char **argv) {
   const std::string &text = *result;
   if (!writeFile(output, text, error))
     return fail(error);
-  if (llvm::TimePassesIsEnabled) {
+  if (isTimed) {
     timingScope.stop();
     timingManager.print();
     rusage usage;

@@ -37,10 +37,11 @@ struct ReadInverse {
 /// subscripts (reads with an `else` value) are excluded. Returns nothing and
 /// says why in `reason` when the map lies outside the class (it then needs a
 /// scatter).
-std::optional<ReadInverse>
-invertRead(mlir::AffineMap map, llvm::ArrayRef<int64_t> extents,
-           llvm::ArrayRef<mlir::IntegerSet> domain,
-           llvm::ArrayRef<int64_t> shape, std::string &reason);
+std::optional<ReadInverse> invertRead(mlir::AffineMap map,
+                                      llvm::ArrayRef<int64_t> extents,
+                                      llvm::ArrayRef<mlir::IntegerSet> domain,
+                                      llvm::ArrayRef<int64_t> shape,
+                                      std::string &reason);
 
 } // namespace neoflow::index
 

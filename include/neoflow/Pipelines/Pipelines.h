@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The phases between a module and kernels, and the passes of each. The only place
-// that knows their order.
+// The phases between a module and kernels, and the passes of each. The only
+// place that knows their order.
 
 #ifndef NEOFLOW_PIPELINES_PIPELINES_H
 #define NEOFLOW_PIPELINES_PIPELINES_H
@@ -31,6 +31,8 @@ std::optional<Phase> getPhase(llvm::StringRef name);
 struct PipelineOptions {
   /// Sizes of named dimensions; others have the module's defaults.
   std::map<std::string, int64_t> dims;
+  /// The same as text that neoflow-specialize checks, as in "batch=64".
+  std::vector<std::string> sizes;
   /// Passed to neoflow-build-train-step, when the module has a loss.
   std::string trainStepOptions;
   bool hasLoss = false;
@@ -41,6 +43,9 @@ struct PipelineOptions {
 /// Adds the passes of one phase.
 void buildPhase(mlir::OpPassManager &manager, Phase phase,
                 const PipelineOptions &options);
+
+/// Registers every phase as a pipeline `neoflow-phase-NAME` for tools.
+void registerPipelines();
 
 } // namespace neoflow
 

@@ -37,8 +37,8 @@ struct TrainOptions {
   bool stopOnNan = false;
   /// A safetensors file with the initial parameters.
   std::string parameters;
-  /// Where checkpoints go; none are written if empty. One is written after
-  /// every epoch and at the end.
+  /// Where checkpoints go; none are written if empty. One is written at the
+  /// end, and after every epoch unless the last one is less than a second old.
   std::string checkpoint;
   /// Also after every so many steps, unless 0.
   int64_t checkpointEvery = 0;

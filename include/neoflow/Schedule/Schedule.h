@@ -19,9 +19,10 @@ namespace neoflow {
 /// | family | idea |
 /// | --- | --- |
 /// | elementwise | vector lanes along the innermost result dimension |
-/// | reduction | lanes along the innermost result dimension, or along the innermost reduction index |
-/// | contraction | packed panels of both factors, a register tile of outer products |
-/// | scatter | one workgroup in the order of the points |
+/// | reduction | lanes along the innermost result dimension, or along the
+/// innermost reduction index | | contraction | packed panels of both factors, a
+/// register tile of outer products | | scatter | one workgroup in the order of
+/// the points |
 enum class Family { elementwise, reduction, contraction, scatter };
 
 const char *toString(Family family);
@@ -59,7 +60,8 @@ int64_t paddedRun(int64_t run, int64_t width);
 ///
 /// - every family: `lanes`, points evaluated by one vector operation;
 /// - elementwise: `chunk`, points of one workgroup;
-/// - reduction: `vector_axis`, 0 for lanes along the parallel index, 1 for lanes
+/// - reduction: `vector_axis`, 0 for lanes along the parallel index, 1 for
+/// lanes
 ///   along the reduction index; `chunk`, result elements of one workgroup;
 /// - contraction: `mr` and `nr`, the register tile; `m_tile`, `n_tile`, the
 ///   tile of one workgroup; `k_tile`, the reduction points packed at a time.
@@ -75,7 +77,8 @@ struct Schedule {
 /// A legal schedule for any workload.
 Schedule chooseDefault(const Workload &workload, const TargetInfo &target);
 
-/// Why `schedule` is illegal for `workload` on `target`; empty when it is legal.
+/// Why `schedule` is illegal for `workload` on `target`; empty when it is
+/// legal.
 std::string verify(const Schedule &schedule, const Workload &workload,
                    const TargetInfo &target);
 

@@ -4,8 +4,9 @@
 // absorbs strides, padding, domains, gathers and cheap producers; one
 // micro-kernel of outer products works on the panels, whatever the operator.
 //
-// Left, right and reduction indices are linear positions m, n and k in the boxes
-// of their dimensions. A workgroup computes a tile of m_tile x n_tile elements.
+// Left, right and reduction indices are linear positions m, n and k in the
+// boxes of their dimensions. A workgroup computes a tile of m_tile x n_tile
+// elements.
 
 #include "Families.h"
 
@@ -20,41 +21,6 @@ using namespace neoflow;
 using namespace neoflow::loops;
 
 namespace {
-
-/// Arithmetic on index values, with constants folded by the builder.
-struct IndexBuilder {
-  OpBuilder &builder;
-  Location loc;
-  Value c(int64_t value) const {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
-  Value add(Value a, Value b) const {
-    return arith::AddIOp::create(builder, loc, a, b);
-  }
-  Value sub(Value a, Value b) const {
-    return arith::SubIOp::create(builder, loc, a, b);
-  }
-  Value mul(Value a, int64_t b) const {
-    return b == 1 ? a
-                  : arith::MulIOp::create(builder, loc, a, c(b)).getResult();
-  }
-  Value mul(Value a, Value b) const {
-    return arith::MulIOp::create(builder, loc, a, b);
-  }
-  Value div(Value a, int64_t b) const {
-    return b == 1 ? a
-                  : arith::DivUIOp::create(builder, loc, a, c(b)).getResult();
-  }
-  Value rem(Value a, int64_t b) const {
-    return arith::RemUIOp::create(builder, loc, a, c(b));
-  }
-  Value min(Value a, Value b) const {
-    return arith::MinUIOp::create(builder, loc, a, b);
-  }
-  Value less(Value a, Value b) const {
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, a, b);
-  }
-};
 
 /// One side of the product: the dimensions of its positions, and its factor.
 struct Side {
@@ -110,8 +76,7 @@ public:
     left.positions = left.points;
     right.paddedExtents = right.extents;
     if (right.dims.size() > 1 && !readsAreJoint(right))
-      right.paddedExtents.back() =
-          paddedRun(right.extents.back(), right.width);
+      right.paddedExtents.back() = paddedRun(right.extents.back(), right.width);
     right.positions = 1;
     for (int64_t extent : right.paddedExtents)
       right.positions *= extent;
@@ -214,9 +179,8 @@ private:
               s.kCount = ib.mul(ib.sub(s.kUpper, s.kLower), kInner);
               emitPack(builder, loc, s, left, s.m0, s.mPanels, s.packedLeft);
               emitPack(builder, loc, s, right, s.n0, s.nPanels, s.packedRight);
-              Value first = arith::CmpIOp::create(builder, loc,
-                                                  arith::CmpIPredicate::eq,
-                                                  kTileIndex, ib.c(0));
+              Value first = arith::CmpIOp::create(
+                  builder, loc, arith::CmpIPredicate::eq, kTileIndex, ib.c(0));
               emitMicroKernels(builder, loc, s, first);
               return SmallVector<Value>();
             });
@@ -231,8 +195,8 @@ private:
   Value setRunCoordinates(LaneEmitter &lanes, const Side &side,
                           Value position) const {
     IndexBuilder ib{lanes.builder, lanes.loc};
-    SmallVector<Value> coordinates = delinearize(
-        lanes.builder, lanes.loc, position, side.paddedExtents);
+    SmallVector<Value> coordinates =
+        delinearize(lanes.builder, lanes.loc, position, side.paddedExtents);
     for (auto [dim, coordinate] : llvm::zip(side.dims, coordinates))
       lanes.coordinates[dim] = {coordinate, 0, {}};
     lanes.coordinates[side.dims.back()].stride = side.width == 1 ? 0 : 1;
@@ -255,11 +219,11 @@ private:
       auto type = cast<VectorType>(value.getType());
       return arith::ConstantOp::create(
           builder, loc,
-          DenseElementsAttr::get(
-              type, builder.getIntegerAttr(lanes.laneType, c)));
+          DenseElementsAttr::get(type,
+                                 builder.getIntegerAttr(lanes.laneType, c)));
     };
-    value = arith::MinUIOp::create(builder, loc, value,
-                                   constant(side.points - 1));
+    value =
+        arith::MinUIOp::create(builder, loc, value, constant(side.points - 1));
     for (int i = side.dims.size() - 1; i >= 0; --i) {
       LaneIndex coordinate = lanes.constant(0);
       coordinate.varying = value;
@@ -417,8 +381,7 @@ private:
                     }
                     lanes.reset();
                     Value value = emitFactor(lanes, side);
-                    Value at =
-                        ib.add(runBase, ib.mul(offset, side.width));
+                    Value at = ib.add(runBase, ib.mul(offset, side.width));
                     if (side.width == 1)
                       memref::StoreOp::create(builder, loc, value, packed, at);
                     else
@@ -467,10 +430,10 @@ private:
                                nest.domains.find(root)->second.front()[i]);
     });
     if (mask.value) {
-      LaneValue zero{arith::ConstantOp::create(
-                         lanes.builder, lanes.loc,
-                         lanes.builder.getFloatAttr(element, 0.0)),
-                     false};
+      LaneValue zero{
+          arith::ConstantOp::create(lanes.builder, lanes.loc,
+                                    lanes.builder.getFloatAttr(element, 0.0)),
+          false};
       value = lanes.select(mask, value, zero);
     }
     return lanes.broadcast(value);
@@ -494,53 +457,58 @@ private:
     IndexBuilder ib{builder, loc};
     auto vectorType = VectorType::get({right.width}, element);
     int64_t mr = left.width, nr = right.width;
-    emitFor(builder, loc, ib.c(0), s.nPanels, 1, {}, [&](Value nPanel,
-                                                        ValueRange) {
-      emitFor(builder, loc, ib.c(0), s.mPanels, 1, {}, [&](Value mPanel,
-                                                          ValueRange) {
-        Value leftBase = ib.mul(mPanel, kMax * mr);
-        Value rightBase = ib.mul(nPanel, kMax * nr);
-        SmallVector<Type> types(mr, vectorType);
-        auto initial = scf::IfOp::create(builder, loc, types, first,
-                                         /*withElseRegion=*/true);
-        {
-          OpBuilder::InsertionGuard guard(builder);
-          builder.setInsertionPointToStart(initial.thenBlock());
-          Value zero = arith::ConstantOp::create(
-              builder, loc, builder.getZeroAttr(vectorType));
-          scf::YieldOp::create(builder, loc, SmallVector<Value>(mr, zero));
-          builder.setInsertionPointToStart(initial.elseBlock());
-          SmallVector<Value> rows;
-          for (int64_t row = 0; row < mr; ++row)
-            rows.push_back(vector::LoadOp::create(
-                builder, loc, vectorType, s.tile,
-                tileRow(ib, mPanel, nPanel, ib.c(row))));
-          scf::YieldOp::create(builder, loc, rows);
-        }
-        scf::ForOp loop = emitFor(
-            builder, loc, ib.c(0), s.kCount, 1, initial.getResults(),
-            [&](Value k, ValueRange accumulators) {
-              Value r = vector::LoadOp::create(
-                  builder, loc, vectorType, s.packedRight,
-                  ib.add(rightBase, ib.mul(k, nr)));
-              Value leftAt = ib.add(leftBase, ib.mul(k, mr));
-              SmallVector<Value> next;
-              for (int64_t row = 0; row < mr; ++row) {
-                Value l = memref::LoadOp::create(builder, loc, s.packedLeft,
-                                                 ib.add(leftAt, ib.c(row)));
-                l = vector::BroadcastOp::create(builder, loc, vectorType, l);
-                next.push_back(vector::FMAOp::create(builder, loc, l, r,
-                                                     accumulators[row]));
-              }
-              return next;
-            });
-        for (int64_t row = 0; row < mr; ++row)
-          vector::StoreOp::create(builder, loc, loop.getResult(row), s.tile,
-                                  tileRow(ib, mPanel, nPanel, ib.c(row)));
-        return SmallVector<Value>();
-      });
-      return SmallVector<Value>();
-    });
+    emitFor(
+        builder, loc, ib.c(0), s.nPanels, 1, {}, [&](Value nPanel, ValueRange) {
+          emitFor(
+              builder, loc, ib.c(0), s.mPanels, 1, {},
+              [&](Value mPanel, ValueRange) {
+                Value leftBase = ib.mul(mPanel, kMax * mr);
+                Value rightBase = ib.mul(nPanel, kMax * nr);
+                SmallVector<Type> types(mr, vectorType);
+                auto initial = scf::IfOp::create(builder, loc, types, first,
+                                                 /*withElseRegion=*/true);
+                {
+                  OpBuilder::InsertionGuard guard(builder);
+                  builder.setInsertionPointToStart(initial.thenBlock());
+                  Value zero = arith::ConstantOp::create(
+                      builder, loc, builder.getZeroAttr(vectorType));
+                  scf::YieldOp::create(builder, loc,
+                                       SmallVector<Value>(mr, zero));
+                  builder.setInsertionPointToStart(initial.elseBlock());
+                  SmallVector<Value> rows;
+                  for (int64_t row = 0; row < mr; ++row)
+                    rows.push_back(vector::LoadOp::create(
+                        builder, loc, vectorType, s.tile,
+                        tileRow(ib, mPanel, nPanel, ib.c(row))));
+                  scf::YieldOp::create(builder, loc, rows);
+                }
+                scf::ForOp loop = emitFor(
+                    builder, loc, ib.c(0), s.kCount, 1, initial.getResults(),
+                    [&](Value k, ValueRange accumulators) {
+                      Value r = vector::LoadOp::create(
+                          builder, loc, vectorType, s.packedRight,
+                          ib.add(rightBase, ib.mul(k, nr)));
+                      Value leftAt = ib.add(leftBase, ib.mul(k, mr));
+                      SmallVector<Value> next;
+                      for (int64_t row = 0; row < mr; ++row) {
+                        Value l =
+                            memref::LoadOp::create(builder, loc, s.packedLeft,
+                                                   ib.add(leftAt, ib.c(row)));
+                        l = vector::BroadcastOp::create(builder, loc,
+                                                        vectorType, l);
+                        next.push_back(vector::FMAOp::create(
+                            builder, loc, l, r, accumulators[row]));
+                      }
+                      return next;
+                    });
+                for (int64_t row = 0; row < mr; ++row)
+                  vector::StoreOp::create(
+                      builder, loc, loop.getResult(row), s.tile,
+                      tileRow(ib, mPanel, nPanel, ib.c(row)));
+                return SmallVector<Value>();
+              });
+          return SmallVector<Value>();
+        });
   }
 
   //===--------------------------------------------------------------------===//
@@ -549,35 +517,36 @@ private:
 
   void emitResults(OpBuilder &builder, Location loc, const State &s) const {
     IndexBuilder ib{builder, loc};
-    emitFor(builder, loc, ib.c(0), s.nPanels, 1, {}, [&](Value nPanel,
-                                                        ValueRange) {
-      Value position = ib.add(s.n0, ib.mul(nPanel, right.width));
-      LaneEmitter lanes(builder, loc, nest, s.function->buffers, right.width);
-      setBatchCoordinates(lanes, s);
-      if (!right.panelsAreRuns()) {
-        setClampedCoordinates(lanes, right, position);
-        emitColumn(lanes, s, nPanel,
-                   ib.min(ib.sub(ib.c(right.points), position),
-                          ib.c(right.width)));
-        return SmallVector<Value>();
-      }
-      Value count = setRunCoordinates(lanes, right, position);
-      if (right.panelsAreWhole()) {
-        emitColumn(lanes, s, nPanel, {});
-        return SmallVector<Value>();
-      }
-      Value whole = arith::CmpIOp::create(
-          builder, loc, arith::CmpIPredicate::eq, count, ib.c(right.width));
-      emitIf(builder, loc, whole, [&](bool isWhole) {
-        LaneEmitter branch(builder, loc, nest, s.function->buffers,
-                           right.width);
-        branch.coordinates = lanes.coordinates;
-        if (!isWhole)
-          branch.active = emitFirstLanes(branch, count);
-        emitColumn(branch, s, nPanel, isWhole ? Value() : count);
-      });
-      return SmallVector<Value>();
-    });
+    emitFor(
+        builder, loc, ib.c(0), s.nPanels, 1, {}, [&](Value nPanel, ValueRange) {
+          Value position = ib.add(s.n0, ib.mul(nPanel, right.width));
+          LaneEmitter lanes(builder, loc, nest, s.function->buffers,
+                            right.width);
+          setBatchCoordinates(lanes, s);
+          if (!right.panelsAreRuns()) {
+            setClampedCoordinates(lanes, right, position);
+            emitColumn(lanes, s, nPanel,
+                       ib.min(ib.sub(ib.c(right.points), position),
+                              ib.c(right.width)));
+            return SmallVector<Value>();
+          }
+          Value count = setRunCoordinates(lanes, right, position);
+          if (right.panelsAreWhole()) {
+            emitColumn(lanes, s, nPanel, {});
+            return SmallVector<Value>();
+          }
+          Value whole = arith::CmpIOp::create(
+              builder, loc, arith::CmpIPredicate::eq, count, ib.c(right.width));
+          emitIf(builder, loc, whole, [&](bool isWhole) {
+            LaneEmitter branch(builder, loc, nest, s.function->buffers,
+                               right.width);
+            branch.coordinates = lanes.coordinates;
+            if (!isWhole)
+              branch.active = emitFirstLanes(branch, count);
+            emitColumn(branch, s, nPanel, isWhole ? Value() : count);
+          });
+          return SmallVector<Value>();
+        });
   }
 
   /// All rows of one panel of columns.
@@ -595,9 +564,8 @@ private:
         lanes.coordinates[dim] = {coordinate, 0, {}};
       lanes.reset();
       lanes.results.clear();
-      Value value = vector::LoadOp::create(
-          builder, loc, vectorType, s.tile,
-          tileRow(ib, ib.c(0), nPanel, row));
+      Value value = vector::LoadOp::create(builder, loc, vectorType, s.tile,
+                                           tileRow(ib, ib.c(0), nPanel, row));
       emitEpilogue(lanes, nest, *s.function, {value, true}, valid);
       return SmallVector<Value>();
     });

@@ -53,22 +53,23 @@ public:
         cast<RankedTensorType>(scatter.getResult().getType()).getElementType();
     Value size =
         arith::ConstantIndexOp::create(builder, loc, type.getNumElements());
-    emitFor(builder, loc, function.begin, function.end, 1, {}, [&](Value,
-                                                                  ValueRange) {
-      emitFor(builder, loc, zero, size, 1, {}, [&](Value i, ValueRange) {
-        Value value = memref::LoadOp::create(builder, loc, source, i);
-        memref::StoreOp::create(builder, loc, value, buffer, i);
-        return SmallVector<Value>();
-      });
-      if (type.getNumElements() == 0)
-        return SmallVector<Value>();
-      emitBox(builder, loc, nest.extents, {},
-              [&](ArrayRef<Value> ivs, ValueRange) {
-                emitPoint(builder, loc, function, scatter, element, ivs);
-                return SmallVector<Value>();
-              });
-      return SmallVector<Value>();
-    });
+    emitFor(
+        builder, loc, function.begin, function.end, 1, {},
+        [&](Value, ValueRange) {
+          emitFor(builder, loc, zero, size, 1, {}, [&](Value i, ValueRange) {
+            Value value = memref::LoadOp::create(builder, loc, source, i);
+            memref::StoreOp::create(builder, loc, value, buffer, i);
+            return SmallVector<Value>();
+          });
+          if (type.getNumElements() == 0)
+            return SmallVector<Value>();
+          emitBox(builder, loc, nest.extents, {},
+                  [&](ArrayRef<Value> ivs, ValueRange) {
+                    emitPoint(builder, loc, function, scatter, element, ivs);
+                    return SmallVector<Value>();
+                  });
+          return SmallVector<Value>();
+        });
   }
 
 private:
@@ -85,11 +86,10 @@ private:
     LaneValue domain = lanes.emitDomain(scatter);
     Value condition = inside.value;
     if (domain.value)
-      condition = condition
-                      ? arith::AndIOp::create(builder, loc, condition,
-                                              domain.value)
-                            .getResult()
-                      : domain.value;
+      condition = condition ? arith::AndIOp::create(builder, loc, condition,
+                                                    domain.value)
+                                  .getResult()
+                            : domain.value;
     auto accumulate = [&] {
       Value buffer = function.results.front();
       Value at = lanes.evaluate(nest.target.address, symbols).uniform;
@@ -99,8 +99,7 @@ private:
         old = arith::TruncIOp::create(builder, loc, element, old);
       else if (element != computeType)
         old = arith::ExtFOp::create(builder, loc, computeType, old);
-      Value next =
-          combine(builder, loc, scatter.getKind(), old, value.value);
+      Value next = combine(builder, loc, scatter.getKind(), old, value.value);
       if (element.isInteger(1))
         next = arith::ExtUIOp::create(
             builder, loc, cast<MemRefType>(buffer.getType()).getElementType(),
@@ -128,7 +127,7 @@ loops::createElementwise(const KernelNest &nest, const Schedule &schedule) {
   return std::make_unique<Elementwise>(nest, schedule);
 }
 
-std::unique_ptr<FamilyLowering>
-loops::createScatter(const KernelNest &nest, const Schedule &schedule) {
+std::unique_ptr<FamilyLowering> loops::createScatter(const KernelNest &nest,
+                                                     const Schedule &schedule) {
   return std::make_unique<Scatter>(nest, schedule);
 }

@@ -21,7 +21,8 @@ struct ExpandMathPass : neoflow::impl::ExpandMathPassBase<ExpandMathPass> {
     mlir::RewritePatternSet patterns(&getContext());
     mlir::populateMathPolynomialApproximationPatterns(
         patterns, mlir::MathPolynomialApproximationOptions());
-    if (failed(mlir::applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(
+            mlir::applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };

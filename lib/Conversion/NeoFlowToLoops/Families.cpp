@@ -10,10 +10,10 @@
 using namespace neoflow;
 using namespace neoflow::loops;
 
-scf::ForOp loops::emitFor(
-    OpBuilder &builder, Location loc, Value lower, Value upper, int64_t step,
-    ValueRange carried,
-    function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+scf::ForOp
+loops::emitFor(OpBuilder &builder, Location loc, Value lower, Value upper,
+               int64_t step, ValueRange carried,
+               function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   Value by = arith::ConstantIndexOp::create(builder, loc, step);
   return scf::ForOp::create(
       builder, loc, lower, upper, by, carried,
@@ -43,14 +43,13 @@ SmallVector<Value> loops::emitBox(
       return result;
     }
     Value upper = arith::ConstantIndexOp::create(builder, loc, extents[dim]);
-    scf::ForOp loop = emitFor(builder, loc, zero, upper, 1, values,
-                              [&](Value iv, ValueRange inner) {
-                                ivs.push_back(iv);
-                                SmallVector<Value> result =
-                                    emitDim(dim + 1, inner);
-                                ivs.pop_back();
-                                return result;
-                              });
+    scf::ForOp loop = emitFor(
+        builder, loc, zero, upper, 1, values, [&](Value iv, ValueRange inner) {
+          ivs.push_back(iv);
+          SmallVector<Value> result = emitDim(dim + 1, inner);
+          ivs.pop_back();
+          return result;
+        });
     return SmallVector<Value>(loop.getResults());
   };
   return emitDim(0, carried);
@@ -76,7 +75,8 @@ SmallVector<Value> loops::delinearize(OpBuilder &builder, Location loc,
 // RowDistribution
 //===----------------------------------------------------------------------===//
 
-RowDistribution::RowDistribution(const KernelNest &nest, int64_t chunk, int64_t width)
+RowDistribution::RowDistribution(const KernelNest &nest, int64_t chunk,
+                                 int64_t width)
     : nest(nest), width(width) {
   inner = nest.extents[nest.numParallel - 1];
   outer = nest.points(0, nest.numParallel - 1);
@@ -98,10 +98,10 @@ int64_t RowDistribution::getWorkgroups() const {
 }
 
 void RowDistribution::emitRow(OpBuilder &builder, Location loc,
-                           const KernelFunction &function,
-                           ArrayRef<Value> outerCoordinates, Value lower,
-                           Value upper,
-                           function_ref<void(LaneEmitter &)> body) const {
+                              const KernelFunction &function,
+                              ArrayRef<Value> outerCoordinates, Value lower,
+                              Value upper,
+                              function_ref<void(LaneEmitter &)> body) const {
   auto emitBlock = [&](Value iv, int64_t lanes) {
     LaneEmitter emitter(builder, loc, nest, function.buffers, lanes);
     emitter.coordinates.resize(nest.getNumDims());
@@ -131,8 +131,8 @@ void RowDistribution::emitRow(OpBuilder &builder, Location loc,
 }
 
 void RowDistribution::emit(OpBuilder &builder, Location loc,
-                        const KernelFunction &function,
-                        function_ref<void(LaneEmitter &)> body) const {
+                           const KernelFunction &function,
+                           function_ref<void(LaneEmitter &)> body) const {
   if (getWorkgroups() == 0)
     return;
   ArrayRef<int64_t> outerExtents =
@@ -140,38 +140,35 @@ void RowDistribution::emit(OpBuilder &builder, Location loc,
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  emitFor(builder, loc, function.begin, function.end, 1, {},
-          [&](Value workgroup, ValueRange) {
-            if (innerChunk < inner) {
-              Value parts = constant((inner + innerChunk - 1) / innerChunk);
-              Value row = arith::DivUIOp::create(builder, loc, workgroup, parts);
-              Value part =
-                  arith::RemUIOp::create(builder, loc, workgroup, parts);
-              Value lower = arith::MulIOp::create(builder, loc, part,
-                                                  constant(innerChunk));
-              Value upper = arith::AddIOp::create(builder, loc, lower,
-                                                  constant(innerChunk));
-              upper = arith::MinUIOp::create(builder, loc, upper,
-                                             constant(inner));
-              emitRow(builder, loc, function,
-                      delinearize(builder, loc, row, outerExtents), lower,
-                      upper, body);
-              return SmallVector<Value>();
-            }
-            Value first = arith::MulIOp::create(builder, loc, workgroup,
-                                                constant(rows));
-            Value last =
-                arith::AddIOp::create(builder, loc, first, constant(rows));
-            last = arith::MinUIOp::create(builder, loc, last, constant(outer));
-            emitFor(builder, loc, first, last, 1, {},
-                    [&](Value row, ValueRange) {
-                      emitRow(builder, loc, function,
-                              delinearize(builder, loc, row, outerExtents),
-                              constant(0), constant(inner), body);
-                      return SmallVector<Value>();
-                    });
-            return SmallVector<Value>();
-          });
+  emitFor(
+      builder, loc, function.begin, function.end, 1, {},
+      [&](Value workgroup, ValueRange) {
+        if (innerChunk < inner) {
+          Value parts = constant((inner + innerChunk - 1) / innerChunk);
+          Value row = arith::DivUIOp::create(builder, loc, workgroup, parts);
+          Value part = arith::RemUIOp::create(builder, loc, workgroup, parts);
+          Value lower =
+              arith::MulIOp::create(builder, loc, part, constant(innerChunk));
+          Value upper =
+              arith::AddIOp::create(builder, loc, lower, constant(innerChunk));
+          upper = arith::MinUIOp::create(builder, loc, upper, constant(inner));
+          emitRow(builder, loc, function,
+                  delinearize(builder, loc, row, outerExtents), lower, upper,
+                  body);
+          return SmallVector<Value>();
+        }
+        Value first =
+            arith::MulIOp::create(builder, loc, workgroup, constant(rows));
+        Value last = arith::AddIOp::create(builder, loc, first, constant(rows));
+        last = arith::MinUIOp::create(builder, loc, last, constant(outer));
+        emitFor(builder, loc, first, last, 1, {}, [&](Value row, ValueRange) {
+          emitRow(builder, loc, function,
+                  delinearize(builder, loc, row, outerExtents), constant(0),
+                  constant(inner), body);
+          return SmallVector<Value>();
+        });
+        return SmallVector<Value>();
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -183,11 +180,11 @@ static LaneValue toElement(LaneEmitter &lanes, LaneValue value, Type element) {
   Type have = getElementTypeOrSelf(value.value.getType());
   if (have == element)
     return value;
-  Type type =
-      value.isVector ? laneVector(element, lanes.width) : element;
+  Type type = value.isVector ? laneVector(element, lanes.width) : element;
   if (isa<FloatType>(element))
-    return {arith::TruncFOp::create(lanes.builder, lanes.loc, type, value.value),
-            value.isVector};
+    return {
+        arith::TruncFOp::create(lanes.builder, lanes.loc, type, value.value),
+        value.isVector};
   return {arith::TruncIOp::create(lanes.builder, lanes.loc, type, value.value),
           value.isVector};
 }
@@ -198,10 +195,10 @@ static LaneValue toRead(LaneEmitter &lanes, LaneValue element) {
   Type want = getComputeType(have);
   if (have == want)
     return element;
-  return {arith::ExtFOp::create(
-              lanes.builder, lanes.loc,
-              element.isVector ? laneVector(want, lanes.width) : want,
-              element.value),
+  return {arith::ExtFOp::create(lanes.builder, lanes.loc,
+                                element.isVector ? laneVector(want, lanes.width)
+                                                 : want,
+                                element.value),
           element.isVector};
 }
 

@@ -7,6 +7,7 @@
 
 #include "LaneEmitter.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -54,22 +55,60 @@ std::unique_ptr<FamilyLowering> createScatter(const KernelNest &nest,
 // Shared pieces
 //===----------------------------------------------------------------------===//
 
+/// Arithmetic on index values, with constants folded by the builder.
+struct IndexBuilder {
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  mlir::Value c(int64_t value) const {
+    return mlir::arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  mlir::Value add(mlir::Value a, mlir::Value b) const {
+    return mlir::arith::AddIOp::create(builder, loc, a, b);
+  }
+  mlir::Value sub(mlir::Value a, mlir::Value b) const {
+    return mlir::arith::SubIOp::create(builder, loc, a, b);
+  }
+  mlir::Value mul(mlir::Value a, int64_t b) const {
+    return b == 1
+               ? a
+               : mlir::arith::MulIOp::create(builder, loc, a, c(b)).getResult();
+  }
+  mlir::Value mul(mlir::Value a, mlir::Value b) const {
+    return mlir::arith::MulIOp::create(builder, loc, a, b);
+  }
+  mlir::Value div(mlir::Value a, int64_t b) const {
+    return b == 1 ? a
+                  : mlir::arith::DivUIOp::create(builder, loc, a, c(b))
+                        .getResult();
+  }
+  mlir::Value rem(mlir::Value a, int64_t b) const {
+    return mlir::arith::RemUIOp::create(builder, loc, a, c(b));
+  }
+  mlir::Value min(mlir::Value a, mlir::Value b) const {
+    return mlir::arith::MinUIOp::create(builder, loc, a, b);
+  }
+  mlir::Value less(mlir::Value a, mlir::Value b) const {
+    return mlir::arith::CmpIOp::create(builder, loc,
+                                       mlir::arith::CmpIPredicate::ult, a, b);
+  }
+};
+
 /// Emits `for (iv = lower; iv < upper; iv += step)`, with loop-carried values.
-scf::ForOp emitFor(
-    mlir::OpBuilder &builder, mlir::Location loc, mlir::Value lower,
-    mlir::Value upper, int64_t step, mlir::ValueRange carried,
-    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value iv,
-                                                      mlir::ValueRange carried)>
-        body);
+scf::ForOp emitFor(mlir::OpBuilder &builder, mlir::Location loc,
+                   mlir::Value lower, mlir::Value upper, int64_t step,
+                   mlir::ValueRange carried,
+                   llvm::function_ref<llvm::SmallVector<mlir::Value>(
+                       mlir::Value iv, mlir::ValueRange carried)>
+                       body);
 
 /// Emits loops over the box of dimensions [begin, end) of the nest with carried
 /// values; `body` gets the coordinates.
-llvm::SmallVector<mlir::Value> emitBox(
-    mlir::OpBuilder &builder, mlir::Location loc,
-    llvm::ArrayRef<int64_t> extents, mlir::ValueRange carried,
-    llvm::function_ref<llvm::SmallVector<mlir::Value>(
-        llvm::ArrayRef<mlir::Value> ivs, mlir::ValueRange carried)>
-        body);
+llvm::SmallVector<mlir::Value>
+emitBox(mlir::OpBuilder &builder, mlir::Location loc,
+        llvm::ArrayRef<int64_t> extents, mlir::ValueRange carried,
+        llvm::function_ref<llvm::SmallVector<mlir::Value>(
+            llvm::ArrayRef<mlir::Value> ivs, mlir::ValueRange carried)>
+            body);
 
 /// Coordinates of the linear position `position` in a box.
 llvm::SmallVector<mlir::Value> delinearize(mlir::OpBuilder &builder,
@@ -90,8 +129,9 @@ struct RowDistribution {
 
 private:
   void emitRow(mlir::OpBuilder &builder, mlir::Location loc,
-               const KernelFunction &function, llvm::ArrayRef<mlir::Value> outer,
-               mlir::Value lower, mlir::Value upper,
+               const KernelFunction &function,
+               llvm::ArrayRef<mlir::Value> outer, mlir::Value lower,
+               mlir::Value upper,
                llvm::function_ref<void(LaneEmitter &)> body) const;
   const KernelNest &nest;
   int64_t width, inner, outer, innerChunk, rows;

@@ -71,9 +71,8 @@ static Access buildAccess(AffineMap map, ValueRange operands,
   map = getSubscripts(map, operands, body, access.symbols);
   for (auto [expr, extent] : llvm::zip(map.getResults(), shape)) {
     bool dataDependent = false;
-    expr.walk([&](AffineExpr sub) {
-      dataDependent |= isa<AffineSymbolExpr>(sub);
-    });
+    expr.walk(
+        [&](AffineExpr sub) { dataDependent |= isa<AffineSymbolExpr>(sub); });
     if (!dataDependent) {
       std::optional<index::Range> range =
           index::boxRange(expr, extents.take_front(body.numIndices));
@@ -115,10 +114,9 @@ static void addBody(KernelNest &nest, const Body &body, ArrayAttr where) {
 
 /// Whether index `i` of `compute` occurs in the body other than in subscripts.
 static bool isUsedAsValue(ComputeOp compute, unsigned i) {
-  return llvm::any_of(compute.getBodyBlock()->getArgument(i).getUsers(),
-                      [](Operation *user) {
-                        return !isa<ReadOp, RandomOp>(user);
-                      });
+  return llvm::any_of(
+      compute.getBodyBlock()->getArgument(i).getUsers(),
+      [](Operation *user) { return !isa<ReadOp, RandomOp>(user); });
 }
 
 /// Joins dimension i with i + 1 wherever every expression allows it.
@@ -164,9 +162,11 @@ static void joinDims(KernelNest &nest) {
     // dim i becomes dim i + 1 of extent e_i * e_{i+1}; later dims move down.
     SmallVector<AffineExpr> replacement;
     for (unsigned d = 0; d < nest.getNumDims(); ++d)
-      replacement.push_back(d == i ? getAffineConstantExpr(0, context)
-                                   : getAffineDimExpr(d > i ? d - 1 : d, context));
-    forEachExpr([&](AffineExpr &expr) { expr = expr.replaceDims(replacement); });
+      replacement.push_back(d == i
+                                ? getAffineConstantExpr(0, context)
+                                : getAffineDimExpr(d > i ? d - 1 : d, context));
+    forEachExpr(
+        [&](AffineExpr &expr) { expr = expr.replaceDims(replacement); });
     for (auto &[op, access] : nest.accesses)
       for (BoundsCheck &check : access.checks)
         check.expr = check.expr.replaceDims(replacement);
@@ -238,9 +238,9 @@ KernelNest loops::buildNest(KernelOp kernel,
   for (unsigned i = 0; i < nest.getNumDims(); ++i)
     nest.dimOfIndex.push_back(getAffineDimExpr(i, context));
   auto type = cast<RankedTensorType>(nest.root().getResult(0).getType());
-  nest.resultAddress = linearize(
-      AffineMap::getMultiDimIdentityMap(nest.numParallel, context),
-      type.getShape());
+  nest.resultAddress =
+      linearize(AffineMap::getMultiDimIdentityMap(nest.numParallel, context),
+                type.getShape());
   for (ComputeOp compute : nest.computes)
     addBody(nest, compute, compute.getWhereAttr());
   joinDims(nest);

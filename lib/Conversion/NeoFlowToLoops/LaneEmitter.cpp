@@ -91,7 +91,8 @@ Value LaneEmitter::materialize(const LaneIndex &index) {
   if (width == 1)
     return index.uniform;
   Type type = laneVector(laneType, width);
-  Value base = arith::IndexCastOp::create(builder, loc, laneType, index.uniform);
+  Value base =
+      arith::IndexCastOp::create(builder, loc, laneType, index.uniform);
   base = vector::BroadcastOp::create(builder, loc, type, base);
   if (index.isUniform())
     return base;
@@ -124,8 +125,7 @@ LaneIndex LaneEmitter::add(LaneIndex a, LaneIndex b) {
   else if (b.isUniform())
     sum.varying = a.varying;
   else
-    sum.varying =
-        arith::AddIOp::create(builder, loc, offsets(a), offsets(b));
+    sum.varying = arith::AddIOp::create(builder, loc, offsets(a), offsets(b));
   return sum;
 }
 
@@ -173,9 +173,9 @@ LaneIndex LaneEmitter::evaluate(AffineExpr expr, ArrayRef<LaneIndex> symbols) {
         arith::ConstantIndexOp::create(builder, loc, factor).getResult());
     product.stride = lhs.stride * factor;
     if (lhs.varying)
-      product.varying = arith::MulIOp::create(
-          builder, loc, lhs.varying,
-          intConstant(lhs.varying.getType(), factor));
+      product.varying =
+          arith::MulIOp::create(builder, loc, lhs.varying,
+                                intConstant(lhs.varying.getType(), factor));
     return product;
   }
   std::optional<index::Range> range;
@@ -248,8 +248,7 @@ LaneValue LaneEmitter::conjunction(LaneValue a, LaneValue b) {
 
 LaneValue LaneEmitter::select(LaneValue condition, LaneValue value,
                               LaneValue otherwise) {
-  bool isVector =
-      condition.isVector || value.isVector || otherwise.isVector;
+  bool isVector = condition.isVector || value.isVector || otherwise.isVector;
   Value lhs = isVector ? broadcast(value) : value.value;
   Value rhs = isVector ? broadcast(otherwise) : otherwise.value;
   return {arith::SelectOp::create(builder, loc, condition.value, lhs, rhs),
@@ -312,8 +311,8 @@ LaneValue LaneEmitter::emitOp(Operation &op) {
           arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op)) {
     Value &divisor = arguments[1];
     Value zero = intConstant(divisor.getType(), 0);
-    Value isZero = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::eq, divisor, zero);
+    Value isZero = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         divisor, zero);
     divisor = arith::SelectOp::create(
         builder, loc, isZero, intConstant(divisor.getType(), 1), divisor);
   }
@@ -336,8 +335,8 @@ LaneValue LaneEmitter::emit(Value root, const Body &body) {
     }
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       if (body.isIndex(value)) {
-        values[value] = emitIndexValue(
-            evaluate(nest.dimOfIndex[argument.getArgNumber()]));
+        values[value] =
+            emitIndexValue(evaluate(nest.dimOfIndex[argument.getArgNumber()]));
       } else {
         // A scalar: a buffer of rank 0.
         Value buffer = buffers.lookup(body.getBoundOperand(argument));

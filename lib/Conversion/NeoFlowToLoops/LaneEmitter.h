@@ -61,8 +61,7 @@ public:
                                          const Body &body);
 
   /// Whether every check of an access holds (null value: always).
-  LaneValue emitChecks(const Access &access,
-                       llvm::ArrayRef<LaneIndex> symbols);
+  LaneValue emitChecks(const Access &access, llvm::ArrayRef<LaneIndex> symbols);
 
   /// All lanes of `index` as a vector of lane integers (a scalar index for one
   /// lane).

@@ -90,10 +90,10 @@ LaneValue LaneEmitter::emitLoad(Value buffer, const LaneIndex &address,
       builder, loc,
       DenseElementsAttr::get(
           cast<VectorType>(laneVector(builder.getI1Type(), width)), true));
-  LaneValue value{
-      vector::GatherOp::create(builder, loc, vectorType, buffer, zeroIndex, at,
-                               all, broadcast(constantOf(zero))),
-      true};
+  LaneValue value{vector::GatherOp::create(builder, loc, vectorType, buffer,
+                                           zeroIndex, at, all,
+                                           broadcast(constantOf(zero))),
+                  true};
   return mask.value ? select(mask, value, constantOf(otherwise)) : value;
 }
 
@@ -109,10 +109,9 @@ LaneValue LaneEmitter::emitRead(ReadOp read, const Body &body) {
   // extension.
   TypedAttr otherwise = read.getOtherwiseAttr();
   bool extends = getComputeType(element) != element || element.isInteger(1);
-  LaneValue value = emitLoad(buffers.lookup(source),
-                             evaluate(access.address, symbols), mask,
-                             extends ? TypedAttr() : otherwise,
-                             contiguous.contains(read));
+  LaneValue value =
+      emitLoad(buffers.lookup(source), evaluate(access.address, symbols), mask,
+               extends ? TypedAttr() : otherwise, contiguous.contains(read));
   if (!extends)
     return value;
   Type computeType = value.isVector ? laneVector(getComputeType(element), width)
@@ -123,9 +122,8 @@ LaneValue LaneEmitter::emitRead(ReadOp read, const Body &body) {
   else
     value.value = arith::ExtFOp::create(builder, loc, computeType, value.value);
   if (mask.value && otherwise)
-    value = select(
-        mask, value,
-        {arith::ConstantOp::create(builder, loc, otherwise), false});
+    value = select(mask, value,
+                   {arith::ConstantOp::create(builder, loc, otherwise), false});
   return value;
 }
 
@@ -136,12 +134,12 @@ Value LaneEmitter::emitIsContiguous(Operation *op) {
     return arith::ConstantIntOp::create(builder, loc, address.stride == 1, 1);
   Value first = vector::ExtractOp::create(builder, loc, address.varying,
                                           ArrayRef<int64_t>{0});
-  Value expected = arith::AddIOp::create(
-      builder, loc,
-      vector::BroadcastOp::create(builder, loc, address.varying.getType(),
-                                  first)
-          .getResult(),
-      iota());
+  Value expected =
+      arith::AddIOp::create(builder, loc,
+                            vector::BroadcastOp::create(
+                                builder, loc, address.varying.getType(), first)
+                                .getResult(),
+                            iota());
   Value equal = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                       address.varying, expected);
   return vector::ReductionOp::create(builder, loc, vector::CombiningKind::AND,

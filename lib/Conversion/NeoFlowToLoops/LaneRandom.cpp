@@ -84,8 +84,8 @@ struct WordBuilder {
   /// In [0, 1): 24 bits of one word, or 53 bits of two.
   Value uniform(Type type, Value first, Value second) const {
     bool isDouble = type.isF64();
-    Value bits = isDouble ? shiftRight(join(first, second), 11)
-                          : shiftRight(first, 8);
+    Value bits =
+        isDouble ? shiftRight(join(first, second), 11) : shiftRight(first, 8);
     // The bits fit the signed type, whose conversion is one instruction.
     Value number = arith::SIToFPOp::create(builder, loc, of(type), bits);
     return arith::MulFOp::create(
@@ -103,8 +103,7 @@ struct WordBuilder {
     Value angle = isDouble ? uniform(type, words[2], words[3])
                            : uniform(type, words[1], words[1]);
     radius = math::LogOp::create(builder, loc, radius);
-    radius =
-        arith::MulFOp::create(builder, loc, radius, real(type, -2.0));
+    radius = arith::MulFOp::create(builder, loc, radius, real(type, -2.0));
     radius = math::SqrtOp::create(builder, loc, radius);
     angle = arith::MulFOp::create(builder, loc, angle,
                                   real(type, 2.0 * 3.14159265358979323846));

@@ -36,8 +36,8 @@ static MemRefType getBufferType(Type type) {
 static Value castPointer(OpBuilder &builder, Location loc,
                          const LLVMTypeConverter &converter, MemRefType type,
                          Value pointer) {
-  Value descriptor = MemRefDescriptor::fromStaticShape(builder, loc, converter,
-                                                       type, pointer);
+  Value descriptor =
+      MemRefDescriptor::fromStaticShape(builder, loc, converter, type, pointer);
   return UnrealizedConversionCastOp::create(builder, loc, type, descriptor)
       .getResult(0);
 }
@@ -82,14 +82,13 @@ static LogicalResult convertKernel(KernelOp kernel,
   auto function = func::FuncOp::create(
       builder, loc, kernel.getName(),
       builder.getFunctionType({pointer, i64, i64, pointer}, {}));
-  function->setAttr(
-      "neoflow.phases",
-      builder.getArrayAttr(builder.getDictionaryAttr(
-          {builder.getNamedAttr("symbol",
-                                builder.getStringAttr(kernel.getName())),
-           builder.getNamedAttr(
-               "workgroups",
-               builder.getI64IntegerAttr(lowering->getWorkgroups()))})));
+  function->setAttr("neoflow.phases",
+                    builder.getArrayAttr(builder.getDictionaryAttr(
+                        {builder.getNamedAttr(
+                             "symbol", builder.getStringAttr(kernel.getName())),
+                         builder.getNamedAttr(
+                             "workgroups", builder.getI64IntegerAttr(
+                                               lowering->getWorkgroups()))})));
   function->setAttr("neoflow.workspace",
                     builder.getI64IntegerAttr(lowering->getWorkspaceBytes()));
   Block *entry = function.addEntryBlock();

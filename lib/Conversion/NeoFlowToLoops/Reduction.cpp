@@ -37,9 +37,9 @@ public:
       ComputeOp root = nest.root();
       if (!root.getInits().empty()) {
         // The initial value of the element, read like any other.
-        LaneValue init = point.emitLoad(
-            function.buffers.lookup(root.getInits().front()),
-            point.evaluate(nest.resultAddress), {}, {}, false);
+        LaneValue init =
+            point.emitLoad(function.buffers.lookup(root.getInits().front()),
+                           point.evaluate(nest.resultAddress), {}, {}, false);
         init = toAccumulator(point, init);
         bool isVector = init.isVector || sum.isVector;
         Value a = isVector ? point.broadcast(init) : init.value;
@@ -107,8 +107,8 @@ private:
           point.reset();
           Value value = emitContribution(point);
           point.reset();
-          return {combine(builder, loc, nest.root().getKind(), carried[0],
-                          value)};
+          return {
+              combine(builder, loc, nest.root().getKind(), carried[0], value)};
         });
     return {sum.front(), point.width > 1};
   }
@@ -147,17 +147,16 @@ private:
               });
           Value rest = carried[1];
           if (main != inner)
-            rest = emitFor(builder, loc, constant(main), constant(inner), 1,
-                           carried[1],
-                           [&](Value iv,
-                               ValueRange values) -> SmallVector<Value> {
-                             point.coordinates[last] = {iv, 0, {}};
-                             point.reset();
-                             Value value = emitContribution(point);
-                             point.reset();
-                             return {combine(builder, loc, kind, values[0],
-                                             value)};
-                           })
+            rest = emitFor(
+                       builder, loc, constant(main), constant(inner), 1,
+                       carried[1],
+                       [&](Value iv, ValueRange values) -> SmallVector<Value> {
+                         point.coordinates[last] = {iv, 0, {}};
+                         point.reset();
+                         Value value = emitContribution(point);
+                         point.reset();
+                         return {combine(builder, loc, kind, values[0], value)};
+                       })
                        .getResult(0);
           return {whole.getResult(0), rest};
         });
@@ -171,8 +170,8 @@ private:
       };
       vector = combine(builder, loc, kind, slice(0), slice(width));
     }
-    Value scalar = vector::ExtractOp::create(builder, loc, vector,
-                                             ArrayRef<int64_t>{0});
+    Value scalar =
+        vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
     return {combine(builder, loc, kind, scalar, sums[1]), false};
   }
 

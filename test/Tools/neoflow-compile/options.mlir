@@ -30,7 +30,7 @@
 
 // RUN: neoflow-compile %s --explain | FileCheck %s --check-prefix=EXPLAIN
 // EXPLAIN: f_0: #neoflow.schedule<elementwise
-// EXPLAIN-NEXT: 24 flop, 192 bytes, from options.mlir:[[#]]:8
+// EXPLAIN-NEXT: 24 flop, 192 bytes, from options.mlir:[[#]]:10
 
 // Several sizes of a dimension, and the last batch of 20 samples.
 // RUN: neoflow-compile %s --specialize=n=8,6 --samples=20 -o %t/sizes.nfb

@@ -59,8 +59,8 @@ TEST_F(DomainTest, RangesAndSimplificationAgreeWithEnumeration) {
     index::Domain domain{extents, {}};
     if (pick(0, 1)) {
       AffineExpr constraint = expression(extents.size(), 1);
-      domain.sets.push_back(IntegerSet::get(extents.size(), 0, {constraint},
-                                            {pick(0, 2) == 0}));
+      domain.sets.push_back(
+          IntegerSet::get(extents.size(), 0, {constraint}, {pick(0, 2) == 0}));
     }
     AffineExpr simple = index::simplifyOver(expr, extents);
     int64_t min = INT64_MAX, max = INT64_MIN;
@@ -98,6 +98,14 @@ TEST_F(DomainTest, SimplifiesToText) {
   EXPECT_EQ(simplified((d0 * 4 + d1) % 4), "d1");
   EXPECT_EQ(simplified(d1.floorDiv(4)), "0");
   EXPECT_EQ(simplified(d0 + d1 - d0), "d1");
+}
+
+TEST_F(DomainTest, HugeProductsDoNotWrapAround) {
+  std::optional<index::Range> range =
+      index::boxRange(dim(0) * 4000000000000000000, {9000000000000000000});
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->min, 0);
+  EXPECT_GT(range->max, int64_t(1) << 60);
 }
 
 TEST_F(DomainTest, DisjointSets) {

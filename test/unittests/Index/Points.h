@@ -60,8 +60,9 @@ inline bool contains(llvm::ArrayRef<mlir::IntegerSet> sets,
 }
 
 /// Calls `visit` with every point of the box.
-inline void forEachPoint(llvm::ArrayRef<int64_t> extents,
-                         const std::function<void(llvm::ArrayRef<int64_t>)> &visit) {
+inline void
+forEachPoint(llvm::ArrayRef<int64_t> extents,
+             const std::function<void(llvm::ArrayRef<int64_t>)> &visit) {
   for (int64_t extent : extents)
     if (extent <= 0)
       return;

@@ -155,14 +155,13 @@ TEST_F(ReadInverseTest, IsABijectionForRandomMaps) {
   for (unsigned seed = 0; seed < count; ++seed) {
     RandomMap random(&context, seed);
     std::string reason;
-    std::optional<index::ReadInverse> inverse =
-        index::invertRead(random.map, random.extents, random.domain,
-                          random.shape, reason);
+    std::optional<index::ReadInverse> inverse = index::invertRead(
+        random.map, random.extents, random.domain, random.shape, reason);
     ASSERT_TRUE(inverse) << random.describe(seed) << ": " << reason;
     ++inverted;
     auto [visited, valid] =
-        check(random.map, random.extents, random.domain, random.shape,
-              *inverse, random.describe(seed));
+        check(random.map, random.extents, random.domain, random.shape, *inverse,
+              random.describe(seed));
     int64_t elements = 1;
     for (int64_t extent : random.shape)
       elements *= extent;
@@ -182,9 +181,9 @@ TEST_F(ReadInverseTest, StridedConvolutionVisitsItsTapsOnly) {
         int64_t size = 40;
         int64_t outputs = (size - dilation * (kernel - 1) - 1) / stride + 1;
         std::string reason;
-        std::optional<index::ReadInverse> inverse = index::invertRead(
-            map(2, {dim(0) * stride + dim(1) * dilation}), {outputs, kernel},
-            {}, {size}, reason);
+        std::optional<index::ReadInverse> inverse =
+            index::invertRead(map(2, {dim(0) * stride + dim(1) * dilation}),
+                              {outputs, kernel}, {}, {size}, reason);
         ASSERT_TRUE(inverse) << reason;
         int64_t step = stride / std::gcd(stride, dilation);
         int64_t taps = 1;
@@ -208,19 +207,38 @@ TEST_F(ReadInverseTest, WorkedAnswers) {
   AffineExpr d0 = dim(0), d1 = dim(1), d2 = dim(2), d3 = dim(3);
   const Case cases[] = {
       {"x[i + r]", map(2, {d0 + d1}), {8, 3}, {10}, {3}, {"d0 - d1", "d1"}},
-      {"x[i + 2r]", map(2, {d0 + d1 * 2}), {8, 3}, {12}, {3},
+      {"x[i + 2r]",
+       map(2, {d0 + d1 * 2}),
+       {8, 3},
+       {12},
+       {3},
        {"d0 - d1 * 2", "d1"}},
-      {"x[2o + k]", map(2, {d0 * 2 + d1}), {2, 3}, {6}, {2},
+      {"x[2o + k]",
+       map(2, {d0 * 2 + d1}),
+       {2, 3},
+       {6},
+       {2},
        {"d0 floordiv 2 - d1", "d0 mod 2 + d1 * 2"}},
       {"x[i, i]", map(1, {d0, d0}), {4}, {4, 4}, {}, {"d0"}},
       {"x[2i]", map(1, {d0 * 2}), {4}, {8}, {}, {"d0 floordiv 2"}},
       {"x[3 - i]", map(1, {3 - d0}), {4}, {4}, {}, {"-d0 + 3"}},
-      {"channel shuffle", map(1, {(d0 % 3) * 4 + d0.floorDiv(3)}), {12}, {12},
-       {}, {"d0 floordiv 4 + (d0 mod 4) * 3"}},
-      {"grouped", map(3, {d0.floorDiv(2) * 2 + d2, d1}), {4, 2, 2}, {4, 2}, {2},
+      {"channel shuffle",
+       map(1, {(d0 % 3) * 4 + d0.floorDiv(3)}),
+       {12},
+       {12},
+       {},
+       {"d0 floordiv 4 + (d0 mod 4) * 3"}},
+      {"grouped",
+       map(3, {d0.floorDiv(2) * 2 + d2, d1}),
+       {4, 2, 2},
+       {4, 2},
+       {2},
        {"(d0 floordiv 2) * 2 + d2", "d1", "d0 mod 2"}},
       {"NCHW, differentiated by x",
-       map(4, {d1, d2 + d3}), {5, 3, 8, 3}, {3, 10}, {5, 3},
+       map(4, {d1, d2 + d3}),
+       {5, 3, 8, 3},
+       {3, 10},
+       {5, 3},
        {"d2", "d0", "d1 - d3", "d3"}},
   };
   for (const Case &c : cases) {
@@ -239,7 +257,8 @@ TEST_F(ReadInverseTest, WorkedAnswers) {
 
 TEST_F(ReadInverseTest, SaysWhyAMapIsOutsideTheClass) {
   std::string reason;
-  AffineExpr product = getAffineBinaryOpExpr(AffineExprKind::Mul, dim(0), dim(1));
+  AffineExpr product =
+      getAffineBinaryOpExpr(AffineExprKind::Mul, dim(0), dim(1));
   EXPECT_FALSE(index::invertRead(map(2, {product}), {3, 3}, {}, {9}, reason));
   EXPECT_EQ(reason, "the subscript multiplies or divides by an index");
 }

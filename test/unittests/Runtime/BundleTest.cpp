@@ -228,8 +228,7 @@ TEST(Bundle, MissingConstant) {
   parts.program("train_step")["buffers"].push_back(
       {{"kind", "constant"}, {"name", "c0"}, {"bytes", 4}});
   EXPECT_EQ(verifyError(parts),
-            "target 'host': program of 'train_step' (batch=4): constant 'c0' "
-            "is not in constants.safetensors");
+            "target 'host': constant 'c0' is not in constants.safetensors");
 }
 
 TEST(Bundle, TargetForAnotherDeviceOrCPU) {

@@ -3,8 +3,8 @@
 // A hand-made bundle for tests: a linear model trained with momentum, in three
 // batch sizes, whose kernels are C code that the system's compiler builds.
 
-#ifndef NEOFLOW_UNITTESTS_RUNTIME_TESTBUNDLE_H
-#define NEOFLOW_UNITTESTS_RUNTIME_TESTBUNDLE_H
+#ifndef NEOFLOW_TEST_UNITTESTS_RUNTIME_TESTBUNDLE_H
+#define NEOFLOW_TEST_UNITTESTS_RUNTIME_TESTBUNDLE_H
 
 #include "neoflow/Runtime/Runtime.h"
 
@@ -70,4 +70,4 @@ std::vector<float> valuesOf(const Session &session, const std::string &name);
 
 } // namespace neoflow::runtime::test
 
-#endif // NEOFLOW_UNITTESTS_RUNTIME_TESTBUNDLE_H
+#endif // NEOFLOW_TEST_UNITTESTS_RUNTIME_TESTBUNDLE_H

@@ -22,6 +22,11 @@ protected:
     NamedArrays data = linearData(11);
     EXPECT_TRUE(writeNpy(folder / "x.npy", data["x"].tensor).ok());
     EXPECT_TRUE(writeNpy(folder / "y.npy", data["y"].tensor).ok());
+    NamedArrays more = linearData(4000);
+    EXPECT_TRUE(writeNpy(folder / "mx.npy", more["x"].tensor).ok());
+    EXPECT_TRUE(writeNpy(folder / "my.npy", more["y"].tensor).ok());
+    writeText(folder / "more.json",
+              R"({"train": {"x": "mx.npy", "y": "my.npy"}})");
     writeText(folder / "tiny.json",
               R"({"train": {"x": "x.npy", "y": "y.npy"},
                   "test": {"x": "x.npy", "y": "y.npy"}})");
@@ -53,6 +58,7 @@ protected:
   std::string out, err;
 };
 
+static const char trainMore[] = "train linear.nfb --data more ";
 static const char trainTiny[] = "train linear.nfb --data tiny ";
 
 TEST_F(ToolTest, TrainAndEvaluate) {
@@ -93,11 +99,10 @@ TEST_F(ToolTest, EqualRunsGiveEqualCheckpoints) {
 
 TEST_F(ToolTest, SignalsSaveAndResume) {
   ASSERT_EQ(
-      neoflowRun(std::string(trainTiny) + "--steps 400000 --checkpoint all"),
-      0);
+      neoflowRun(std::string(trainMore) + "--steps 50000 --checkpoint all"), 0);
   for (auto [signal, code] : {std::pair(SIGINT, 130), {SIGTERM, 143}}) {
-    std::string command = std::string("exec ") + NEOFLOW_RUN + " " + trainTiny +
-                          "--steps 400000 --checkpoint part";
+    std::string command = std::string("exec ") + NEOFLOW_RUN + " " + trainMore +
+                          "--steps 50000 --checkpoint part";
     run("rm -f part");
     pid_t child = fork();
     if (child == 0) {
@@ -107,7 +112,7 @@ TEST_F(ToolTest, SignalsSaveAndResume) {
       execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       _exit(99);
     }
-    usleep(200000);
+    usleep(100000);
     kill(child, signal);
     int status = 0;
     waitpid(child, &status, 0);
@@ -117,19 +122,19 @@ TEST_F(ToolTest, SignalsSaveAndResume) {
     EXPECT_NE(err.find("neoflow-run: note: stopped after step "),
               std::string::npos)
         << err;
-    ASSERT_EQ(neoflowRun(std::string(trainTiny) +
-                         "--steps 400000 --checkpoint part --resume"),
+    ASSERT_EQ(neoflowRun(std::string(trainMore) +
+                         "--steps 50000 --checkpoint part --resume"),
               0);
     EXPECT_EQ(readText(folder / "part"), readText(folder / "all"));
   }
 }
 
 TEST_F(ToolTest, SurvivesAKill) {
-  std::string options = "--steps 100000 --checkpoint-every 50 --checkpoint ";
-  ASSERT_EQ(neoflowRun(std::string(trainTiny) + options + "all"), 0);
+  std::string options = "--steps 50000 --checkpoint-every 500 --checkpoint ";
+  ASSERT_EQ(neoflowRun(std::string(trainMore) + options + "all"), 0);
   // However often it dies, it never has to begin again.
   std::string part =
-      std::string(NEOFLOW_RUN) + " " + trainTiny + options + "part --resume";
+      std::string(NEOFLOW_RUN) + " " + trainMore + options + "part --resume";
   for (int i = 0; i < 5; ++i)
     run("timeout -s KILL 0.15 " + part);
   ASSERT_EQ(run(part), 0) << err;

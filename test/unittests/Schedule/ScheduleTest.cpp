@@ -65,8 +65,9 @@ TEST(Schedule, ContractionGivesEveryCoreWork) {
   gemm.m = gemm.n = gemm.k = 1024;
   TargetInfo info = target("x86-64-v3");
   Schedule schedule = chooseDefault(gemm, info);
-  int64_t groups = (1024 + schedule.get("m_tile") - 1) / schedule.get("m_tile") *
-                   ((1024 + schedule.get("n_tile") - 1) / schedule.get("n_tile"));
+  int64_t groups =
+      (1024 + schedule.get("m_tile") - 1) / schedule.get("m_tile") *
+      ((1024 + schedule.get("n_tile") - 1) / schedule.get("n_tile"));
   EXPECT_GE(groups, 2 * info.cores);
 }
 
@@ -84,7 +85,8 @@ TEST(Schedule, IllegalOnesAreRefusedWithAReason) {
   EXPECT_EQ(with("nr", 12), "'nr' is 12, not a multiple of 'lanes', 8");
   EXPECT_EQ(with("m_tile", 7), "'m_tile' is not a multiple of 'mr'");
   EXPECT_EQ(with("n_tile", 17), "'n_tile' is not a multiple of 'nr'");
-  EXPECT_EQ(with("k_tile", 0), "parameter 'k_tile' is 0, below its least value");
+  EXPECT_EQ(with("k_tile", 0),
+            "parameter 'k_tile' is 0, below its least value");
   EXPECT_EQ(with("colour", 1),
             "the family 'contraction' has no parameter 'colour'");
   Schedule spills = schedule;

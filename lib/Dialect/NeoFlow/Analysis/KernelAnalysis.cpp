@@ -63,9 +63,8 @@ static llvm::SmallBitVector indicesOf(Value value, ComputeOp compute) {
 }
 
 std::optional<Contraction> neoflow::matchContraction(ComputeOp compute) {
-  if (compute.getNumResults() != 1 ||
-      compute.getKind() != ReductionKind::sum || !compute.getInits().empty() ||
-      compute.getDomainSets().size() > 1)
+  if (compute.getNumResults() != 1 || compute.getKind() != ReductionKind::sum ||
+      !compute.getInits().empty() || compute.getDomainSets().size() > 1)
     return std::nullopt;
   Type acc = compute.getAccumulatorType();
   if (!acc.isF32() && !acc.isF64())

@@ -136,7 +136,8 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel =
       symbols.lookupNearestSymbolFrom<KernelOp>(*this, getCalleeAttr());
   if (!kernel)
-    return emitOpError("expected a kernel, but '") << getCallee() << "' is none";
+    return emitOpError("expected a kernel, but '")
+           << getCallee() << "' is none";
   // launch_c2
   if (TypeRange(getOperands().getTypes()) !=
           TypeRange(kernel.getArgumentTypes()) ||

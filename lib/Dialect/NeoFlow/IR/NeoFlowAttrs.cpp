@@ -30,8 +30,7 @@ verifyParameters(function_ref<InFlightDiagnostic()> emitError,
     if (!value || !value.getType().isSignlessInteger(64))
       return emitError() << "expected parameter '"
                          << parameter.getName().getValue()
-                         << "' to be an i64, but got "
-                         << parameter.getValue();
+                         << "' to be an i64, but got " << parameter.getValue();
   }
   return success();
 }
@@ -63,14 +62,14 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << "}, order = \"" << getOrder() << "\">";
 }
 
-LogicalResult
-ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
-                     DictionaryAttr parameters, StringRef) {
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   StringRef, DictionaryAttr parameters,
+                                   StringRef) {
   return verifyParameters(emitError, parameters);
 }
 
-LogicalResult
-TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
-                   StringRef, StringRef, DictionaryAttr parameters) {
+LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 StringRef, StringRef, StringRef,
+                                 DictionaryAttr parameters) {
   return verifyParameters(emitError, parameters);
 }

@@ -15,8 +15,8 @@ using namespace neoflow;
 
 namespace {
 
-/// Whether the body of `op` may still change: a kernel's schedule names parts of
-/// its computes by position.
+/// Whether the body of `op` may still change: a kernel's schedule names parts
+/// of its computes by position.
 bool mayRewrite(Operation *op) {
   auto kernel = op->getParentOfType<KernelOp>();
   return !kernel || !kernel.getScheduleAttr();
@@ -134,8 +134,8 @@ struct FoldConstantDomain : OpRewritePattern<ComputeOp> {
       SmallVector<AffineExpr> dims;
       for (unsigned i = 0; i < set.getNumDims(); ++i)
         dims.push_back(rewriter.getAffineDimExpr(i));
-      sets.push_back(IntegerSetAttr::get(set.replaceDimsAndSymbols(
-          dims, symbols, set.getNumDims(), 0)));
+      sets.push_back(IntegerSetAttr::get(
+          set.replaceDimsAndSymbols(dims, symbols, set.getNumDims(), 0)));
     }
     rewriter.modifyOpInPlace(
         op, [&] { op.setWhereAttr(rewriter.getArrayAttr(sets)); });
@@ -156,9 +156,9 @@ struct FoldIdentity : OpRewritePattern<ComputeOp> {
       return rewriter.notifyMatchFailure(op, "computes");
     auto argument = cast<BlockArgument>(read.getTensor());
     Value source = op.getBoundOperand(argument);
-    std::optional<AffineMap> map = getSubscriptsOverIndices(
-        read.getMap(), read.getIndices(), op.getBodyBlock(),
-        op.getNumIndices());
+    std::optional<AffineMap> map =
+        getSubscriptsOverIndices(read.getMap(), read.getIndices(),
+                                 op.getBodyBlock(), op.getNumIndices());
     if (!map || !map->isIdentity() ||
         source.getType() != op.getResult(0).getType())
       return rewriter.notifyMatchFailure(op, "not a copy");
@@ -212,9 +212,9 @@ struct SimplifyRead : OpRewritePattern<ReadOp> {
         AffineMap::get(operands.size(), 0, subscripts, op.getContext());
     if (simple == op.getMap() && !inBounds)
       return rewriter.notifyMatchFailure(op, "simple already");
-    rewriter.replaceOpWithNewOp<ReadOp>(
-        op, op.getTensor(), simple, operands,
-        inBounds ? TypedAttr() : op.getOtherwiseAttr());
+    rewriter.replaceOpWithNewOp<ReadOp>(op, op.getTensor(), simple, operands,
+                                        inBounds ? TypedAttr()
+                                                 : op.getOtherwiseAttr());
     return success();
   }
 };

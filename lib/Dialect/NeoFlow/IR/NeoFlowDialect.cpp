@@ -226,9 +226,10 @@ NeoFlowDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == attr::kOptimizer || name == attr::kLearningRate) {
     // role_c11
-    bool valid = isa<ModuleOp>(op) &&
-                 (name == attr::kOptimizer ? isa<StringAttr>(attribute.getValue())
-                                           : isa<FloatAttr>(attribute.getValue()));
+    bool valid =
+        isa<ModuleOp>(op) &&
+        (name == attr::kOptimizer ? isa<StringAttr>(attribute.getValue())
+                                  : isa<FloatAttr>(attribute.getValue()));
     if (!valid)
       return op->emitError("expected '")
              << name << "' on a module, as in '" << name

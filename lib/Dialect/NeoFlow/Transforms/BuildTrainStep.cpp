@@ -222,9 +222,9 @@ LogicalResult BuildTrainStepPass::buildTrainStep(func::FuncOp loss,
     for (unsigned s = 0; s < optimizer.getStateNames().size(); ++s)
       states.push_back(step.getArgument(firstState[i] + s));
     llvm::append_range(
-        results, update->apply(step.getArgument(i),
-                               vjp.getResult(loss.getNumResults() + position),
-                               states));
+        results,
+        update->apply(step.getArgument(i),
+                      vjp.getResult(loss.getNumResults() + position), states));
   }
   func::ReturnOp::create(builder, loc, results);
   return success();

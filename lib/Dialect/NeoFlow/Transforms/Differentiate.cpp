@@ -32,8 +32,9 @@ public:
   LogicalResult expand(VjpOp op);
 
 private:
-  /// The function (arguments, cotangents) -> (results, gradients) of `function`,
-  /// for cotangents that are zero except those of the results `seeded`.
+  /// The function (arguments, cotangents) -> (results, gradients) of
+  /// `function`, for cotangents that are zero except those of the results
+  /// `seeded`.
   FailureOr<func::FuncOp> getVjp(func::FuncOp function, ArrayRef<int64_t> wrt,
                                  ArrayRef<int64_t> seeded);
   LogicalResult build(func::FuncOp function, ArrayRef<int64_t> wrt,
@@ -136,9 +137,9 @@ FailureOr<func::FuncOp> Differentiator::getVjp(func::FuncOp function,
   }
   OpBuilder moduleBuilder(module.getContext());
   moduleBuilder.setInsertionPointAfter(function);
-  auto vjp = func::FuncOp::create(
-      moduleBuilder, function.getLoc(), name,
-      moduleBuilder.getFunctionType(inputs, results));
+  auto vjp =
+      func::FuncOp::create(moduleBuilder, function.getLoc(), name,
+                           moduleBuilder.getFunctionType(inputs, results));
   vjp.setPrivate();
   symbols.insert(vjp);
   if (failed(build(function, wrt, seeded, vjp)))
@@ -196,9 +197,10 @@ LogicalResult Differentiator::build(func::FuncOp function,
     if (llvm::none_of(cotangents, [](Value value) { return bool(value); }))
       continue;
     if (auto compute = dyn_cast<ComputeOp>(op)) {
-      FailureOr<SmallVector<Term>> terms = differentiateCompute(
-          builder, compute, cotangents,
-          [&](Value value) { return walk.isActive(value); });
+      FailureOr<SmallVector<Term>> terms =
+          differentiateCompute(builder, compute, cotangents, [&](Value value) {
+            return walk.isActive(value);
+          });
       if (failed(terms))
         return failure();
       for (const Term &term : *terms)
@@ -221,8 +223,7 @@ LogicalResult Differentiator::build(func::FuncOp function,
         return failure();
       }
       SmallVector<Value> operands(call.getOperands());
-      for (auto [result, value] :
-           llvm::zip(call.getResults(), cotangents))
+      for (auto [result, value] : llvm::zip(call.getResults(), cotangents))
         if (isFloat(result.getType()))
           operands.push_back(
               value ? value
@@ -235,8 +236,8 @@ LogicalResult Differentiator::build(func::FuncOp function,
                  backward.getResult(call.getNumResults() + i));
       continue;
     }
-    InFlightDiagnostic diagnostic =
-        op->emitError("cannot differentiate '") << op->getName() << "' yet";
+    InFlightDiagnostic diagnostic = op->emitError("cannot differentiate '")
+                                    << op->getName() << "' yet";
     if (isa<VjpOp>(op))
       diagnostic.attachNote() << "derivatives of derivatives are not supported";
     return diagnostic;
@@ -251,7 +252,8 @@ LogicalResult Differentiator::build(func::FuncOp function,
 LogicalResult Differentiator::expand(VjpOp op) {
   auto function = symbols.lookup<func::FuncOp>(op.getCallee());
   if (!function)
-    return op.emitOpError("expected '") << op.getCallee() << "' to be a func.func";
+    return op.emitOpError("expected '")
+           << op.getCallee() << "' to be a func.func";
   // A cotangent that is zero takes no part, and neither does what leads to it.
   SmallVector<int64_t> seeded;
   auto cotangent = op.getCotangents().begin();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The parts of differentiation: scalar rules, the rule of computes, and the walk
-// over functions.
+// The parts of differentiation: scalar rules, the rule of computes, and the
+// walk over functions.
 
 #ifndef NEOFLOW_LIB_DIALECT_NEOFLOW_TRANSFORMS_DIFFERENTIATE_H
 #define NEOFLOW_LIB_DIALECT_NEOFLOW_TRANSFORMS_DIFFERENTIATE_H
@@ -24,9 +24,9 @@ struct Tangent {
 /// Branches of a select are differentiated first and selected last, so that a
 /// branch not taken leaves no trace. Fails when the operation has no rule;
 /// emits nothing.
-mlir::FailureOr<Tangent>
-differentiateScalar(mlir::OpBuilder &builder, mlir::Operation *op,
-                    llvm::ArrayRef<Tangent> operands);
+mlir::FailureOr<Tangent> differentiateScalar(mlir::OpBuilder &builder,
+                                             mlir::Operation *op,
+                                             llvm::ArrayRef<Tangent> operands);
 
 /// `a` as a value of `type`.
 mlir::Value materialize(mlir::OpBuilder &builder, mlir::Location loc,

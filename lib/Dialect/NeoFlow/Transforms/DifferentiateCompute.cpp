@@ -16,7 +16,8 @@
 using namespace neoflow;
 using namespace neoflow::autodiff;
 
-/// The location of generated code: the forward operation's, and why it is there.
+/// The location of generated code: the forward operation's, and why it is
+/// there.
 static Location gradientLoc(Operation *op) {
   return NameLoc::get(StringAttr::get(op->getContext(), "gradient"),
                       op->getLoc());
@@ -58,17 +59,16 @@ Value autodiff::createSum(OpBuilder &builder, Location loc,
   if (terms.size() == 1)
     return terms.front();
   auto type = cast<RankedTensorType>(terms.front().getType());
-  auto compute =
-      ComputeOp::create(builder, loc, type, ValueRange(terms),
-                        ReductionKind::none, ArrayRef<int64_t>(),
-                        genericNames(type.getRank()));
+  auto compute = ComputeOp::create(builder, loc, type, ValueRange(terms),
+                                   ReductionKind::none, ArrayRef<int64_t>(),
+                                   genericNames(type.getRank()));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(compute.getBodyBlock());
   Value sum;
   for (unsigned i = 0; i < terms.size(); ++i) {
     Value term = readAtIndices(builder, loc, compute, i);
-    sum = sum ? arith::AddFOp::create(builder, loc, sum, term).getResult()
-              : term;
+    sum =
+        sum ? arith::AddFOp::create(builder, loc, sum, term).getResult() : term;
   }
   YieldOp::create(builder, loc, sum);
   return compute.getResult(0);
@@ -137,8 +137,8 @@ std::vector<std::string> ReadGradient::chooseNames() {
   unsigned next = 0;
   for (unsigned i = 0; i < count; ++i) {
     while (names[i].empty()) {
-      std::string name = (i < rank ? "z" : "t") +
-                         std::to_string(i < rank ? i : next++);
+      std::string name =
+          (i < rank ? "z" : "t") + std::to_string(i < rank ? i : next++);
       if (taken.insert(name).second)
         names[i] = name;
       else if (i < rank)
@@ -173,9 +173,8 @@ AffineMap ReadGradient::invert(AffineMap map, ValueRange operands,
                                builder.getAffineConstantExpr(0));
   SmallVector<Value> used;
   for (unsigned i = 0; i < newOperands.size(); ++i) {
-    if (llvm::none_of(results, [&](AffineExpr expr) {
-          return expr.isFunctionOfDim(i);
-        }))
+    if (llvm::none_of(results,
+                      [&](AffineExpr expr) { return expr.isFunctionOfDim(i); }))
       continue;
     kept[i] = builder.getAffineDimExpr(used.size());
     used.push_back(newOperands[i]);
@@ -199,11 +198,11 @@ void ReadGradient::cloneBody() {
     if (auto dim = dyn_cast<AffineDimExpr>(variable))
       mapping.map(index, operands[dim.getPosition()]);
     else
-      mapping.map(index, affine::AffineApplyOp::create(
-                             builder, loc,
-                             AffineMap::get(operands.size(), 0, variable),
-                             operands)
-                             .getResult());
+      mapping.map(index,
+                  affine::AffineApplyOp::create(
+                      builder, loc,
+                      AffineMap::get(operands.size(), 0, variable), operands)
+                      .getResult());
   }
   for (auto [i, argument] : llvm::enumerate(compute.getInputArguments()))
     mapping.map(argument, gradient.getInputArguments()[i]);
@@ -225,14 +224,12 @@ void ReadGradient::cloneBody() {
       SmallVector<Value> operands;
       AffineMap map = invert(random.getMap(), random.getIndices(), operands);
       mapping.map(random.getResult(),
-                  RandomOp::create(builder, gradientLoc(&op),
-                                   random.getResult().getType(),
-                                   random.getDistributionAttr(),
-                                   mapping.lookup(random.getSeed()),
-                                   mapping.lookup(random.getStep()),
-                                   random.getStreamAttr(), operands,
-                                   AffineMapAttr::get(map),
-                                   random.getShapeAttr())
+                  RandomOp::create(
+                      builder, gradientLoc(&op), random.getResult().getType(),
+                      random.getDistributionAttr(),
+                      mapping.lookup(random.getSeed()),
+                      mapping.lookup(random.getStep()), random.getStreamAttr(),
+                      operands, AffineMapAttr::get(map), random.getShapeAttr())
                       .getResult());
       continue;
     }
@@ -277,9 +274,8 @@ Value ReadGradient::readAtResult(unsigned position) {
   SmallVector<Value> operands;
   ArrayRef<BlockArgument> parallel =
       compute.getIndexArguments().take_front(compute.getNumParallel());
-  AffineMap map = invert(
-      builder.getMultiDimIdentityMap(parallel.size()),
-      ValueRange(parallel), operands);
+  AffineMap map = invert(builder.getMultiDimIdentityMap(parallel.size()),
+                         ValueRange(parallel), operands);
   return ReadOp::create(builder, loc, gradient.getInputArguments()[position],
                         map, operands);
 }
@@ -291,7 +287,8 @@ Value ReadGradient::readElement() {
 }
 
 Value ReadGradient::create(
-    ValueRange extra, function_ref<FailureOr<Value>(ReadGradient &)> emitValue) {
+    ValueRange extra,
+    function_ref<FailureOr<Value>(ReadGradient &)> emitValue) {
   auto type = cast<RankedTensorType>(read.getTensor().getType());
   bool reduces = !inverse.freeExtents.empty();
   TypedAttr otherwise;
@@ -335,8 +332,8 @@ Value ReadGradient::create(
 /// Says that `compute` cannot be differentiated yet.
 static LogicalResult refuse(Operation *op, const Twine &what,
                             const Twine &advice) {
-  InFlightDiagnostic diagnostic =
-      op->emitError("cannot differentiate ") << what << " yet";
+  InFlightDiagnostic diagnostic = op->emitError("cannot differentiate ")
+                                  << what << " yet";
   diagnostic.attachNote() << advice;
   return diagnostic;
 }
@@ -378,15 +375,16 @@ static Value createCount(OpBuilder &builder, ComputeOp compute, ReadOp read) {
     names.push_back(compute.getIndexName(i));
   Value source = compute.getBoundOperand(cast<BlockArgument>(read.getTensor()));
   auto counter = ComputeOp::create(
-      builder, loc, type.clone(count),
-      ValueRange{source, compute.getResult(0)}, ReductionKind::sum,
-      compute.getReductionExtents(), names, compute.getDomainSets());
+      builder, loc, type.clone(count), ValueRange{source, compute.getResult(0)},
+      ReductionKind::sum, compute.getReductionExtents(), names,
+      compute.getDomainSets());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(counter.getBodyBlock());
   SmallVector<Value> operands;
   for (Value operand : read.getIndices())
-    operands.push_back(counter.getIndexArguments()[cast<BlockArgument>(operand)
-                                                       .getArgNumber()]);
+    operands.push_back(
+        counter
+            .getIndexArguments()[cast<BlockArgument>(operand).getArgNumber()]);
   Type element = read.getResult().getType();
   // Padding takes no share: NaN equals nothing.
   TypedAttr otherwise;
@@ -464,8 +462,8 @@ autodiff::differentiateCompute(OpBuilder &builder, ComputeOp compute,
         Value dy = g.readAtResult(numInputs);
         Value y = g.readAtResult(numInputs + 1);
         Value n = g.readAtResult(numInputs + 2);
-        Value equal = arith::CmpFOp::create(
-            builder, g.loc, arith::CmpFPredicate::OEQ, x, y);
+        Value equal = arith::CmpFOp::create(builder, g.loc,
+                                            arith::CmpFPredicate::OEQ, x, y);
         Value share = arith::DivFOp::create(builder, g.loc, dy, n);
         Value zero = arith::ConstantOp::create(
             builder, g.loc, builder.getFloatAttr(dy.getType(), 0.0));
@@ -501,13 +499,13 @@ autodiff::differentiateCompute(OpBuilder &builder, ComputeOp compute,
                                .getResult()
                          : arith::TruncFOp::create(builder, g.loc, type, factor)
                                .getResult();
-          Value part =
-              factor ? arith::MulFOp::create(builder, g.loc, dy, factor)
-                           .getResult()
-                     : dy;
-          sum = sum ? arith::AddFOp::create(builder, g.loc, sum, part)
-                          .getResult()
-                    : part;
+          Value part = factor
+                           ? arith::MulFOp::create(builder, g.loc, dy, factor)
+                                 .getResult()
+                           : dy;
+          sum =
+              sum ? arith::AddFOp::create(builder, g.loc, sum, part).getResult()
+                  : part;
         }
         if (!sum)
           sum = arith::ConstantOp::create(builder, g.loc,

@@ -55,9 +55,9 @@ static bool canBeEpilogue(ComputeOp compute) {
     Value source =
         compute.getBoundOperand(cast<BlockArgument>(read.getTensor()));
     auto producer = source.getDefiningOp<ComputeOp>();
-    if (!producer || cast<RankedTensorType>(source.getType()).getShape() !=
-                         cast<RankedTensorType>(compute.getResult(0).getType())
-                             .getShape())
+    if (!producer ||
+        cast<RankedTensorType>(source.getType()).getShape() !=
+            cast<RankedTensorType>(compute.getResult(0).getType()).getShape())
       continue;
     std::optional<AffineMap> map = getSubscriptsOverIndices(
         read.getMap(), read.getIndices(), compute.getBodyBlock(),
@@ -114,11 +114,11 @@ static void fuse(ComputeOp producer, ComputeOp consumer) {
         return !isa<ReadOp, RandomOp>(user);
       });
       if (isValue)
-        mapping.map(index, affine::AffineApplyOp::create(
-                               builder, read.getLoc(),
-                               at.getSubMap({index.getArgNumber()}),
-                               read.getIndices())
-                               .getResult());
+        mapping.map(index,
+                    affine::AffineApplyOp::create(
+                        builder, read.getLoc(),
+                        at.getSubMap({index.getArgNumber()}), read.getIndices())
+                        .getResult());
     }
     // Subscripts over the producer's indices become subscripts over the
     // consumer's; data-dependent ones follow.
@@ -148,15 +148,14 @@ static void fuse(ComputeOp producer, ComputeOp consumer) {
                         .getResult());
       } else if (auto random = dyn_cast<RandomOp>(op)) {
         AffineMap map = compose(random.getMap(), random.getIndices(), operands);
-        mapping.map(random.getResult(),
-                    RandomOp::create(
-                        builder, random.getLoc(), random.getResult().getType(),
-                        random.getDistributionAttr(),
-                        mapping.lookup(random.getSeed()),
-                        mapping.lookup(random.getStep()),
-                        random.getStreamAttr(), operands,
-                        AffineMapAttr::get(map), random.getShapeAttr())
-                        .getResult());
+        mapping.map(
+            random.getResult(),
+            RandomOp::create(
+                builder, random.getLoc(), random.getResult().getType(),
+                random.getDistributionAttr(), mapping.lookup(random.getSeed()),
+                mapping.lookup(random.getStep()), random.getStreamAttr(),
+                operands, AffineMapAttr::get(map), random.getShapeAttr())
+                .getResult());
       } else {
         builder.clone(op, mapping);
       }
@@ -174,8 +173,7 @@ static void pruneInputs(ComputeOp compute) {
   llvm::SmallDenseMap<Value, BlockArgument> first;
   for (unsigned i = 0; i < compute.getInputs().size();) {
     BlockArgument argument = body->getArgument(numIndices + i);
-    auto [it, inserted] =
-        first.try_emplace(compute.getInputs()[i], argument);
+    auto [it, inserted] = first.try_emplace(compute.getInputs()[i], argument);
     if (!inserted)
       argument.replaceAllUsesWith(it->second);
     if (!argument.use_empty()) {

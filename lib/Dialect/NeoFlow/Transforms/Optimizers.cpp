@@ -75,8 +75,7 @@ Value createMap(const OptimizerContext &context, RankedTensorType type,
     SmallVector<Value> indices;
     if (!isPoint)
       llvm::append_range(indices, compute.getIndexArguments());
-    values.push_back(
-        ReadOp::create(builder, context.loc, input, map, indices));
+    values.push_back(ReadOp::create(builder, context.loc, input, map, indices));
   }
   Scalars scalars{builder, context.loc, getComputeType(type.getElementType())};
   YieldOp::create(builder, context.loc, emit(scalars, values));
@@ -90,8 +89,7 @@ RankedTensorType typeOf(Value tensor) {
 /// The gradient with the decay of the parameter, as the formulas write it.
 Value withDecay(const Scalars &s, Value gradient, Value parameter,
                 double decay) {
-  return decay == 0 ? gradient
-                    : s.add(gradient, s.mul(s.c(decay), parameter));
+  return decay == 0 ? gradient : s.add(gradient, s.mul(s.c(decay), parameter));
 }
 
 class Sgd : public Optimizer {
@@ -107,13 +105,13 @@ public:
           : context(c), options(o) {}
       SmallVector<Value> apply(Value parameter, Value gradient,
                                ArrayRef<Value>) override {
-        return {createMap(
-            context, typeOf(parameter),
-            {parameter, gradient, context.learningRate},
-            [&](const Scalars &s, ArrayRef<Value> v) {
-              Value g = withDecay(s, v[1], v[0], options.weightDecay);
-              return s.sub(v[0], s.mul(s.convert(v[2]), g));
-            })};
+        return {createMap(context, typeOf(parameter),
+                          {parameter, gradient, context.learningRate},
+                          [&](const Scalars &s, ArrayRef<Value> v) {
+                            Value g =
+                                withDecay(s, v[1], v[0], options.weightDecay);
+                            return s.sub(v[0], s.mul(s.convert(v[2]), g));
+                          })};
       }
     };
     return std::make_unique<Step>(context, options);
@@ -148,8 +146,7 @@ public:
         Value p = createMap(context, typeOf(parameter),
                             {parameter, m, context.learningRate},
                             [&](const Scalars &s, ArrayRef<Value> v) {
-                              return s.sub(v[0],
-                                           s.mul(s.convert(v[2]), v[1]));
+                              return s.sub(v[0], s.mul(s.convert(v[2]), v[1]));
                             });
         return {p, m};
       }
@@ -198,8 +195,8 @@ struct AdamStep : OptimizerStep {
                 s.builder, s.loc, s.type,
                 arith::AddIOp::create(s.builder, s.loc, v[0], one).getResult());
             // beta^t = exp(t log beta): the logarithm is a constant.
-            Value power = math::ExpOp::create(
-                s.builder, s.loc, s.mul(t, s.c(std::log(beta))));
+            Value power = math::ExpOp::create(s.builder, s.loc,
+                                              s.mul(t, s.c(std::log(beta))));
             return s.sub(s.c(1), power);
           });
     };
@@ -211,20 +208,19 @@ struct AdamStep : OptimizerStep {
                            ArrayRef<Value> states) override {
     double coupled = decoupled ? 0 : options.weightDecay;
     RankedTensorType type = typeOf(parameter);
-    Value m = createMap(
-        context, type, {parameter, gradient, states[0]},
-        [&](const Scalars &s, ArrayRef<Value> v) {
-          Value g = withDecay(s, v[1], v[0], coupled);
-          return s.add(s.mul(s.c(options.beta1), v[2]),
-                       s.mul(s.c(1 - options.beta1), g));
-        });
-    Value w = createMap(
-        context, type, {parameter, gradient, states[1]},
-        [&](const Scalars &s, ArrayRef<Value> v) {
-          Value g = withDecay(s, v[1], v[0], coupled);
-          return s.add(s.mul(s.c(options.beta2), v[2]),
-                       s.mul(s.c(1 - options.beta2), s.mul(g, g)));
-        });
+    Value m = createMap(context, type, {parameter, gradient, states[0]},
+                        [&](const Scalars &s, ArrayRef<Value> v) {
+                          Value g = withDecay(s, v[1], v[0], coupled);
+                          return s.add(s.mul(s.c(options.beta1), v[2]),
+                                       s.mul(s.c(1 - options.beta1), g));
+                        });
+    Value w =
+        createMap(context, type, {parameter, gradient, states[1]},
+                  [&](const Scalars &s, ArrayRef<Value> v) {
+                    Value g = withDecay(s, v[1], v[0], coupled);
+                    return s.add(s.mul(s.c(options.beta2), v[2]),
+                                 s.mul(s.c(1 - options.beta2), s.mul(g, g)));
+                  });
     Value p = createMap(
         context, type,
         {parameter, m, w, correction1, correction2, context.learningRate},
@@ -234,8 +230,7 @@ struct AdamStep : OptimizerStep {
           Value root = math::SqrtOp::create(s.builder, s.loc, square);
           Value direction = s.div(mean, s.add(root, s.c(options.epsilon)));
           if (decoupled)
-            direction =
-                s.add(direction, s.mul(s.c(options.weightDecay), v[0]));
+            direction = s.add(direction, s.mul(s.c(options.weightDecay), v[0]));
           return s.sub(v[0], s.mul(s.convert(v[5]), direction));
         });
     return {p, m, w};

@@ -50,9 +50,10 @@ public:
 /// - sgd: p - rate * g'
 /// - momentum: m = momentum * m + g'; p - rate * m
 /// - adam (Kingma and Ba, 2015): m = b1 m + (1 - b1) g', v = b2 v + (1 - b2)
-///   g'^2, p - rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon), with t
-///   from one
-/// - adamw (Loshchilov and Hutter, 2019): the same on g, and rate * decay * p is
+///   g'^2, p - rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon), with
+///   t from one
+/// - adamw (Loshchilov and Hutter, 2019): the same on g, and rate * decay * p
+/// is
 ///   subtracted as well
 std::unique_ptr<Optimizer> createOptimizer(llvm::StringRef name,
                                            const OptimizerOptions &options);

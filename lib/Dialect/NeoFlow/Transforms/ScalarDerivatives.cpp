@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Derivatives of the scalar operations of arith and math. Corners follow
-// docs/Autodiff.md: the subgradient 0 at kinks of abs and rounding, halves where
-// maximum and minimum meet, x^0 constant everywhere.
+// docs/Autodiff.md: the subgradient 0 at kinks of abs and rounding, halves
+// where maximum and minimum meet, x^0 constant everywhere.
 
 #include "Differentiate.h"
 
@@ -132,55 +132,46 @@ static const llvm::StringMap<Rules> &getRules() {
     r["math.sqrt"] = {[](F f, O o) { return f.div(f.c(0.5), y(o)); }};
     r["math.rsqrt"] = {
         [](F f, O o) { return f.mul(f.c(-0.5), f.div(y(o), x(o))); }};
-    r["math.cbrt"] = {[](F f, O o) {
-      return f.div(f.c(1.0 / 3.0), f.mul(y(o), y(o)));
-    }};
+    r["math.cbrt"] = {
+        [](F f, O o) { return f.div(f.c(1.0 / 3.0), f.mul(y(o), y(o))); }};
     r["math.powf"] = {
         [](F f, O o) {
-          Value lower =
-              f.call<math::PowFOp>(x(o), f.sub(x2(o), f.c(1)));
-          return f.select(f.equal(x2(o), f.c(0)), f.c(0),
-                          f.mul(x2(o), lower));
+          Value lower = f.call<math::PowFOp>(x(o), f.sub(x2(o), f.c(1)));
+          return f.select(f.equal(x2(o), f.c(0)), f.c(0), f.mul(x2(o), lower));
         },
         [](F f, O o) {
-          Value atZero = arith::AndIOp::create(
-              f.builder, f.loc, f.equal(x(o), f.c(0)),
-              f.greater(x2(o), f.c(0)));
+          Value atZero =
+              arith::AndIOp::create(f.builder, f.loc, f.equal(x(o), f.c(0)),
+                                    f.greater(x2(o), f.c(0)));
           return f.select(atZero, f.c(0),
                           f.mul(y(o), f.call<math::LogOp>(x(o))));
         }};
-    r["math.fpowi"] = {[](F f, O o) {
-                         Value n = x2(o);
-                         Value unit = arith::ConstantOp::create(
-                             f.builder, f.loc,
-                             f.builder.getIntegerAttr(n.getType(), 1));
-                         Value nil = arith::ConstantOp::create(
-                             f.builder, f.loc,
-                             f.builder.getIntegerAttr(n.getType(), 0));
-                         Value lower = f.call<math::FPowIOp>(
-                             x(o), arith::SubIOp::create(f.builder, f.loc, n,
-                                                         unit)
-                                       .getResult());
-                         Value factor = arith::SIToFPOp::create(
-                             f.builder, f.loc, f.type, n);
-                         Value isNil = arith::CmpIOp::create(
-                             f.builder, f.loc, arith::CmpIPredicate::eq, n,
-                             nil);
-                         return f.select(isNil, f.c(0), f.mul(factor, lower));
-                       },
-                       zero};
+    r["math.fpowi"] = {
+        [](F f, O o) {
+          Value n = x2(o);
+          Value unit = arith::ConstantOp::create(
+              f.builder, f.loc, f.builder.getIntegerAttr(n.getType(), 1));
+          Value nil = arith::ConstantOp::create(
+              f.builder, f.loc, f.builder.getIntegerAttr(n.getType(), 0));
+          Value lower = f.call<math::FPowIOp>(
+              x(o),
+              arith::SubIOp::create(f.builder, f.loc, n, unit).getResult());
+          Value factor = arith::SIToFPOp::create(f.builder, f.loc, f.type, n);
+          Value isNil = arith::CmpIOp::create(f.builder, f.loc,
+                                              arith::CmpIPredicate::eq, n, nil);
+          return f.select(isNil, f.c(0), f.mul(factor, lower));
+        },
+        zero};
     r["math.fma"] = {[](F, O o) { return x2(o); }, [](F, O o) { return x(o); },
                      one};
     // trigonometric and hyperbolic functions
     r["math.sin"] = {[](F f, O o) { return f.call<math::CosOp>(x(o)); }};
-    r["math.cos"] = {
-        [](F f, O o) { return f.neg(f.call<math::SinOp>(x(o))); }};
-    r["math.tan"] = {
-        [](F f, O o) { return f.add(f.c(1), f.mul(y(o), y(o))); }};
+    r["math.cos"] = {[](F f, O o) { return f.neg(f.call<math::SinOp>(x(o))); }};
+    r["math.tan"] = {[](F f, O o) { return f.add(f.c(1), f.mul(y(o), y(o))); }};
     auto arc = [](double factor) -> Rule {
       return [factor](F f, O o) {
-        return f.div(f.c(factor), f.call<math::SqrtOp>(f.sub(
-                                      f.c(1), f.mul(x(o), x(o)))));
+        return f.div(f.c(factor),
+                     f.call<math::SqrtOp>(f.sub(f.c(1), f.mul(x(o), x(o)))));
       };
     };
     r["math.asin"] = {arc(1)};
@@ -221,8 +212,7 @@ static const llvm::StringMap<Rules> &getRules() {
     r["math.absf"] = {[](F f, O o) { return f.sign(x(o)); }};
     r["math.copysign"] = {
         [](F f, O o) {
-          return f.mul(f.sign(x(o)),
-                       f.call<math::CopySignOp>(f.c(1), x2(o)));
+          return f.mul(f.sign(x(o)), f.call<math::CopySignOp>(f.c(1), x2(o)));
         },
         zero};
     for (const char *step : {"math.floor", "math.ceil", "math.round",
@@ -246,9 +236,9 @@ Value autodiff::materialize(OpBuilder &builder, Location loc, const Tangent &a,
       builder, loc, builder.getFloatAttr(type, a.isOne ? 1.0 : 0.0));
 }
 
-FailureOr<Tangent>
-autodiff::differentiateScalar(OpBuilder &builder, Operation *op,
-                              ArrayRef<Tangent> operands) {
+FailureOr<Tangent> autodiff::differentiateScalar(OpBuilder &builder,
+                                                 Operation *op,
+                                                 ArrayRef<Tangent> operands) {
   Location loc = op->getLoc();
   Type type = op->getResult(0).getType();
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
@@ -258,9 +248,9 @@ autodiff::differentiateScalar(OpBuilder &builder, Operation *op,
       return Tangent::one();
     Value yes = materialize(builder, loc, operands[1], type);
     Value no = materialize(builder, loc, operands[2], type);
-    return Tangent{arith::SelectOp::create(builder, loc, select.getCondition(),
-                                           yes, no),
-                   false};
+    return Tangent{
+        arith::SelectOp::create(builder, loc, select.getCondition(), yes, no),
+        false};
   }
   if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {
     if (!operands[0].value)

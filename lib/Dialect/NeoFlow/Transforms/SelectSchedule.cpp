@@ -27,8 +27,8 @@ struct SelectSchedulePass
     }
     if (failed(verifyKernel(kernel)))
       return signalPassFailure();
-    Schedule schedule = chooseDefault(getWorkload(kernel),
-                                      fromAttr(kernel.getTargetAttr()));
+    Schedule schedule =
+        chooseDefault(getWorkload(kernel), fromAttr(kernel.getTargetAttr()));
     kernel.setScheduleAttr(toAttr(&getContext(), schedule));
   }
 };

@@ -70,13 +70,12 @@ bool isSupportedElementType(mlir::Type type);
 mlir::TypedAttr getIdentity(ReductionKind kind, mlir::Type type);
 
 /// The affine subscripts `map(operands)` with every operand that is an index
-/// argument of `owner`'s body replaced by the dimension of its position. Returns
-/// nothing when an operand is data-dependent. Symbols of the result are the
-/// index-typed inputs in order.
-std::optional<mlir::AffineMap> getSubscriptsOverIndices(mlir::AffineMap map,
-                                                        mlir::ValueRange operands,
-                                                        mlir::Block *body,
-                                                        unsigned numIndices);
+/// argument of `owner`'s body replaced by the dimension of its position.
+/// Returns nothing when an operand is data-dependent. Symbols of the result are
+/// the index-typed inputs in order.
+std::optional<mlir::AffineMap>
+getSubscriptsOverIndices(mlir::AffineMap map, mlir::ValueRange operands,
+                         mlir::Block *body, unsigned numIndices);
 
 } // namespace neoflow
 

@@ -93,6 +93,15 @@ def PartitionPass : Pass<"neoflow-partition", "::mlir::ModuleOp"> {
     Option<"decider", "decider", "std::string", "\"rules\"",
            "how groups are decided: none or rules">
   ];
+  let dependentDialects = ["::neoflow::NeoFlowDialect"];
+}
+
+def VerifyPartitionedPass : Pass<"neoflow-verify-partitioned", "::mlir::ModuleOp"> {
+  let summary = "refuse what partitioning should not leave";
+  let description = [{
+    On exit: functions hold launches and constants only; kernels have a key and a
+    target and satisfy the contract of code generation. Nothing changes.
+  }];
 }
 
 def BuildTrainStepPass : Pass<"neoflow-build-train-step", "::mlir::ModuleOp"> {

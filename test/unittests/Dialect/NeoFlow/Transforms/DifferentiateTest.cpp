@@ -80,8 +80,8 @@ TEST_F(DifferentiateTest, TiesShareTheCotangent) {
       }
       return %y : tensor<2xf64>
     })";
-  auto out = run(source, {0}, {t({2, 4}, {1, 1, 2, 1, 7, 5, 6, 5})},
-                 t({2}, {6, 8}));
+  auto out =
+      run(source, {0}, {t({2, 4}, {1, 1, 2, 1, 7, 5, 6, 5})}, t({2}, {6, 8}));
   EXPECT_EQ(out[1].floats, (Values{2, 2, 0, 2, 0, 4, 0, 4}));
 }
 
@@ -128,9 +128,9 @@ TEST_F(DifferentiateTest, StridedDilatedPaddedConvolution) {
       }
       return %y : tensor<2x2xf64>
     })";
-  auto out = run(source, {0, 1},
-                 {t({2, 2}, {7, 3, 3, 2}), t({2, 2}, {3, 6, 4, 2})},
-                 t({2, 2}, Values(4, 1)));
+  auto out =
+      run(source, {0, 1}, {t({2, 2}, {7, 3, 3, 2}), t({2, 2}, {3, 6, 4, 2})},
+          t({2, 2}, Values(4, 1)));
   EXPECT_EQ(out[0].floats, (Values{18, 6, 12, 4}));
   EXPECT_EQ(out[1].floats, (Values{0, 8, 0, 8}));
   EXPECT_EQ(out[2].floats, (Values{0, 5, 0, 5}));
@@ -184,8 +184,8 @@ TEST_F(DifferentiateTest, TransposedConvolutionByDivMod) {
       }
       return %y : tensor<6xf64>
     })";
-  auto out = run(source, {0, 1}, {t({4}, {1, 2, 3, 4}), t({1}, {5})},
-                 t({6}, iota(6)));
+  auto out =
+      run(source, {0, 1}, {t({4}, {1, 2, 3, 4}), t({1}, {5})}, t({6}, iota(6)));
   EXPECT_EQ(out[0].floats, (Values{0, 10, 0, 15, 0, 20}));
   EXPECT_EQ(out[1].floats, (Values{0, 10, 20, 30}));
   EXPECT_EQ(out[2].floats, (Values{40}));
@@ -253,8 +253,7 @@ TEST_F(DifferentiateTest, BranchNotTakenLeavesNoTrace) {
       }
       return %y : tensor<4xf64>
     })";
-  auto out =
-      run(source, {0}, {t({4}, {0, 0.25, 1, 4})}, t({4}, {1, 1, 1, 1}));
+  auto out = run(source, {0}, {t({4}, {0, 0.25, 1, 4})}, t({4}, {1, 1, 1, 1}));
   EXPECT_EQ(out[1].floats, (Values{1, 1, 0.5, 0.25}));
 }
 
@@ -294,10 +293,10 @@ TEST_F(DifferentiateTest, BroadcastsAreSummedInTheOperandsShape) {
       }
       return %y : tensor<f64>
     })";
-  auto out = run(source, {0, 1, 3},
-                 {t({}, {2}), t({1}, {3}), t({5, 4}, iota(20, 0)),
-                  t({5}, iota(5))},
-                 t({}, {1}));
+  auto out =
+      run(source, {0, 1, 3},
+          {t({}, {2}), t({1}, {3}), t({5, 4}, iota(20, 0)), t({5}, iota(5))},
+          t({}, {1}));
   EXPECT_EQ(out[1].floats, (Values{570}));
   EXPECT_TRUE(out[1].shape.empty());
   EXPECT_EQ(out[2].floats, (Values{380}));
@@ -371,8 +370,8 @@ struct RandomProgram {
     auto linear = [&] {
       std::string sum = std::to_string(pick(-2, 3));
       for (int terms = pick(1, 2); terms > 0; --terms)
-        sum += " + " + index(pick(0, n - 1)) + " * " +
-               std::to_string(pick(-3, 4));
+        sum +=
+            " + " + index(pick(0, n - 1)) + " * " + std::to_string(pick(-3, 4));
       return "(" + sum + ")";
     };
     std::string subscripts, type;
@@ -412,18 +411,17 @@ struct RandomProgram {
     bool reduces = numParallel < n;
     std::string where;
     if (pick(0, 2) == 0) {
-      where = " where (" + linear() +
-              (pick(0, 1) ? " >= 0)" : " mod 2 == 0)");
+      where = " where (" + linear() + (pick(0, 1) ? " >= 0)" : " mod 2 == 0)");
       if (!reduces)
         where += " else 0.0";
     }
-    text = "func.func @f(%x: " + type + ") -> " + result +
-           " {\n  %y = neoflow.compute (" + outer + ")" +
-           (reduces ? " sum (" + inner + ")" : std::string()) + " from (%x: " +
-           type + ")" + where + " -> " + result +
-           " {\n    %a = neoflow.read %x[" + subscripts + "] else 0.0 : " +
-           type + "\n    neoflow.yield %a : f64\n  }\n  return %y : " + result +
-           "\n}\n";
+    text =
+        "func.func @f(%x: " + type + ") -> " + result +
+        " {\n  %y = neoflow.compute (" + outer + ")" +
+        (reduces ? " sum (" + inner + ")" : std::string()) +
+        " from (%x: " + type + ")" + where + " -> " + result +
+        " {\n    %a = neoflow.read %x[" + subscripts + "] else 0.0 : " + type +
+        "\n    neoflow.yield %a : f64\n  }\n  return %y : " + result + "\n}\n";
   }
 };
 
@@ -447,9 +445,8 @@ TEST_F(DifferentiateTest, AdjointIsExactForRandomMaps) {
     };
     Values x = fill(product(program.shape, program.shape.size()));
     Values dy = fill(product(program.extents, program.numParallel));
-    std::vector<int64_t> resultShape(program.extents.begin(),
-                                     program.extents.begin() +
-                                         program.numParallel);
+    std::vector<int64_t> resultShape(
+        program.extents.begin(), program.extents.begin() + program.numParallel);
     auto out =
         run(program.text, {0}, {t(program.shape, x)}, t(resultShape, dy));
     ASSERT_EQ(out.size(), 2u) << "seed " << seed << "\n" << program.text;
@@ -463,8 +460,8 @@ TEST_F(DifferentiateTest, AdjointIsExactForRandomMaps) {
     // dx[z] = <dy, F(e_z)>.
     if (seed % 10 != 0)
       continue;
-    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
-        program.text, ParserConfig(&context));
+    OwningOpRef<ModuleOp> module =
+        parseSourceString<ModuleOp>(program.text, ParserConfig(&context));
     auto function = module->lookupSymbol<func::FuncOp>("f");
     for (size_t z = 0; z < x.size(); ++z) {
       Values unit(x.size(), 0);
@@ -475,7 +472,8 @@ TEST_F(DifferentiateTest, AdjointIsExactForRandomMaps) {
       for (size_t i = 0; i < dy.size(); ++i)
         expected += dy[i] * (*y)[0].floats[i];
       ASSERT_EQ(out[1].floats[z], expected)
-          << "element " << z << ", seed " << seed << "\n" << program.text;
+          << "element " << z << ", seed " << seed << "\n"
+          << program.text;
     }
   }
 }

@@ -143,9 +143,7 @@ TEST_F(ScalarDerivativesTest, Corners) {
   const Case cases[] = {
       // x^0 is constant, x^1 has slope 1 at zero, and the exponent does not
       // matter at zero.
-      {"%r = math.powf %a0, %a1 : f64",
-       {{0, 0, 0}, {0, 1, 2}},
-       {{0, 1, 0}}},
+      {"%r = math.powf %a0, %a1 : f64", {{0, 0, 0}, {0, 1, 2}}, {{0, 1, 0}}},
       {"%r = math.absf %a0 : f64", {{0, -2, 2}}, {{0, -1, 1}}},
       {"%r = arith.maximumf %a0, %a1 : f64",
        {{1, 1, 2}, {1, 2, 1}},
