@@ -119,13 +119,14 @@ static Expected<std::vector<Tensor>> runCall(const Options &options,
   if (!binding.ok())
     return binding.takeError();
 
-  // Only what the arguments below do not bring needs an initial value.
+  // Only what the arguments below do not bring needs an initial value; a file
+  // of parameters may lack states.
   bool needsInit = false;
   for (size_t i = 0; i < binding->files.size(); ++i)
     needsInit = needsInit || (isVariable((*function)->arguments[i].role) &&
                               binding->files[i].empty());
   uint64_t seed = options.seed.value_or(0);
-  if (needsInit && options.parameters.empty())
+  if (needsInit)
     if (Status status = session.initialise(seed); !status.ok())
       return status;
   if (!options.parameters.empty())

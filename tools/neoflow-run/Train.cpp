@@ -208,6 +208,9 @@ int neoflow::run::evaluateCommand(const Options &options) {
       options.parameters.empty() ? options.checkpoint : options.parameters;
   if (hasParameters && parameters.empty())
     return reportError("the model has parameters: give --params FILE");
+  // A file of parameters may lack states.
+  if (Status status = (*session)->initialise(0); !status.ok())
+    return reportError(status.message());
   if (!parameters.empty())
     if (Status status = loadParameters(parameters, **session); !status.ok())
       return reportError(status.message());
