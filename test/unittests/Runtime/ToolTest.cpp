@@ -101,8 +101,9 @@ TEST_F(ToolTest, SignalsSaveAndResume) {
   ASSERT_EQ(
       neoflowRun(std::string(trainMore) + "--steps 50000 --checkpoint all"), 0);
   for (auto [signal, code] : {std::pair(SIGINT, 130), {SIGTERM, 143}}) {
-    std::string command = std::string("exec ") + NEOFLOW_RUN + " " + trainMore +
-                          "--steps 50000 --checkpoint part";
+    std::string command =
+        std::string("exec ") + NEOFLOW_RUN + " " + trainMore +
+        "--steps 50000 --checkpoint-every 2000 --checkpoint part";
     run("rm -f part");
     pid_t child = fork();
     if (child == 0) {
@@ -112,7 +113,10 @@ TEST_F(ToolTest, SignalsSaveAndResume) {
       execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       _exit(99);
     }
-    usleep(100000);
+    // Training has begun when the first checkpoint is there.
+    for (int wait = 0;
+         access((folder / "part").c_str(), F_OK) != 0 && wait < 20000; ++wait)
+      usleep(1000);
     kill(child, signal);
     int status = 0;
     waitpid(child, &status, 0);
