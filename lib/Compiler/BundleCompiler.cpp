@@ -104,7 +104,7 @@ std::string BundleCompiler::addKernel(KernelOp kernel) {
   return name;
 }
 
-std::string BundleCompiler::createCopyKernel(RankedTensorType type) {
+FailureOr<std::string> BundleCompiler::createCopyKernel(RankedTensorType type) {
   // A module of one identity function goes through the same partitioner.
   OpBuilder builder(context);
   OwningOpRef<ModuleOp> scratch = ModuleOp::create(module.getLoc());
@@ -116,15 +116,12 @@ std::string BundleCompiler::createCopyKernel(RankedTensorType type) {
   func::ReturnOp::create(builder, module.getLoc(),
                          ValueRange(entry->getArgument(0)));
   if (failed(runPasses(*scratch, {Phase::partition}, {})))
-    return "";
+    return failure();
   return addKernel(*scratch->getOps<KernelOp>().begin());
 }
 
 LogicalResult BundleCompiler::addPrograms(ModuleOp partitioned,
                                           const Dims &dims) {
-  std::map<std::string, std::string> nameOf;
-  for (KernelOp kernel : partitioned.getOps<KernelOp>())
-    nameOf[kernel.getName().str()] = "";
   for (auto function : partitioned.getOps<func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())
       continue;
@@ -140,23 +137,11 @@ LogicalResult BundleCompiler::addPrograms(ModuleOp partitioned,
           return other.function == functionName && other.dims == ownDims;
         }))
       continue;
-    std::set<std::string> copies;
-    FailureOr<Program> program =
-        buildProgram(function, constants, [&](RankedTensorType type) {
-          std::string name = createCopyKernel(type);
-          copies.insert(name);
-          return name;
-        });
+    FailureOr<Program> program = buildProgram(
+        function, constants, [&](KernelOp kernel) { return addKernel(kernel); },
+        [&](RankedTensorType type) { return createCopyKernel(type); });
     if (failed(program))
       return failure();
-    for (ProgramLaunch &launch : program->launches) {
-      if (copies.count(launch.kernel) && !nameOf.count(launch.kernel))
-        continue;
-      std::string &name = nameOf[launch.kernel];
-      if (name.empty())
-        name = addKernel(partitioned.lookupSymbol<KernelOp>(launch.kernel));
-      launch.kernel = name;
-    }
     programs.push_back({functionName, ownDims, std::move(*program)});
   }
   return success();

@@ -56,7 +56,7 @@ private:
              llvm::function_ref<bool(llvm::StringRef)> isWanted);
   mlir::LogicalResult addPrograms(mlir::ModuleOp partitioned, const Dims &dims);
   std::string addKernel(KernelOp kernel);
-  std::string createCopyKernel(mlir::RankedTensorType type);
+  mlir::FailureOr<std::string> createCopyKernel(mlir::RankedTensorType type);
   mlir::LogicalResult runPasses(mlir::ModuleOp target,
                                 llvm::ArrayRef<Phase> phases, const Dims &dims);
   mlir::LogicalResult lower(mlir::ModuleOp part);

@@ -32,9 +32,7 @@ static bool readsPointwise(KernelOp kernel, unsigned position) {
       if (compute.getBoundOperand(cast<BlockArgument>(read.getTensor())) !=
           argument)
         continue;
-      std::optional<AffineMap> map = getSubscriptsOverIndices(
-          read.getMap(), read.getIndices(), compute.getBodyBlock(),
-          compute.getNumIndices());
+      std::optional<AffineMap> map = getSubscriptsOverIndices(read);
       if (compute.getKind() != ReductionKind::none || !map ||
           !map->isIdentity())
         return false;
@@ -49,10 +47,13 @@ namespace {
 
 class ProgramBuilder {
 public:
-  ProgramBuilder(func::FuncOp function, ConstantMap &constants,
-                 function_ref<std::string(RankedTensorType)> createCopy)
-      : function(function), constants(constants), createCopy(createCopy),
-        symbols(function->getParentOfType<ModuleOp>()) {}
+  ProgramBuilder(
+      func::FuncOp function, ConstantMap &constants,
+      function_ref<std::string(KernelOp)> addKernel,
+      function_ref<FailureOr<std::string>(RankedTensorType)> createCopy)
+      : function(function), constants(constants), addKernel(addKernel),
+        createCopy(createCopy), symbols(function->getParentOfType<ModuleOp>()) {
+  }
 
   FailureOr<Program> run();
 
@@ -68,7 +69,8 @@ private:
 
   func::FuncOp function;
   ConstantMap &constants;
-  function_ref<std::string(RankedTensorType)> createCopy;
+  function_ref<std::string(KernelOp)> addKernel;
+  function_ref<FailureOr<std::string>(RankedTensorType)> createCopy;
   SymbolTable symbols;
   Program program;
   SmallVector<LaunchOp> launches;
@@ -225,7 +227,7 @@ FailureOr<Program> ProgramBuilder::run() {
   bindResults();
   for (LaunchOp launch : launches) {
     ProgramLaunch entry;
-    entry.kernel = launch.getCallee().str();
+    entry.kernel = addKernel(symbols.lookup<KernelOp>(launch.getCallee()));
     auto bind = [&](Value value) {
       FailureOr<int> buffer = getBuffer(value);
       if (succeeded(buffer))
@@ -242,18 +244,19 @@ FailureOr<Program> ProgramBuilder::run() {
   }
   for (auto [value, buffer] : copies) {
     FailureOr<int> source = getBuffer(value);
-    if (failed(source))
+    FailureOr<std::string> kernel =
+        createCopy(cast<RankedTensorType>(value.getType()));
+    if (failed(source) || failed(kernel))
       return failure();
-    program.launches.push_back(
-        {createCopy(cast<RankedTensorType>(value.getType())),
-         {*source, buffer}});
+    program.launches.push_back({*kernel, {*source, buffer}});
   }
   placeArena();
   return program;
 }
 
-FailureOr<Program>
-neoflow::buildProgram(func::FuncOp function, ConstantMap &constants,
-                      function_ref<std::string(RankedTensorType)> createCopy) {
-  return ProgramBuilder(function, constants, createCopy).run();
+FailureOr<Program> neoflow::buildProgram(
+    func::FuncOp function, ConstantMap &constants,
+    function_ref<std::string(KernelOp)> addKernel,
+    function_ref<FailureOr<std::string>(RankedTensorType)> createCopy) {
+  return ProgramBuilder(function, constants, addKernel, createCopy).run();
 }

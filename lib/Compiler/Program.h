@@ -44,13 +44,17 @@ using ConstantMap = std::map<std::string, mlir::DenseElementsAttr>;
 /// Bytes of a value's buffer; scalars are tensors of rank 0, i1 takes a byte.
 int64_t getBufferBytes(mlir::Type type);
 
-/// Builds the program of a partitioned function. New states are updated in the
-/// buffers of the arguments that they replace: by the kernel that computes them
-/// where that is legal, and by a copy otherwise, for which `createCopy` names a
-/// kernel. Constants are added to `constants`.
+/// Builds the program of a partitioned function. Launches name kernels as the
+/// bundle does: `addKernel` gives that name for a kernel of the function's
+/// module. New states are updated in the buffers of the arguments that they
+/// replace: by the kernel that computes them where that is legal, and by a copy
+/// otherwise, for which `createCopy` names a kernel. Constants are added to
+/// `constants`.
 mlir::FailureOr<Program> buildProgram(
     mlir::func::FuncOp function, ConstantMap &constants,
-    llvm::function_ref<std::string(mlir::RankedTensorType)> createCopy);
+    llvm::function_ref<std::string(KernelOp)> addKernel,
+    llvm::function_ref<mlir::FailureOr<std::string>(mlir::RankedTensorType)>
+        createCopy);
 
 } // namespace neoflow
 

@@ -52,8 +52,8 @@ class Bundle:
     def shapes(self, values, dims):
         return [tuple(dims.get(extent, extent) for extent in value["shape"]) for value in values]
 
-    def call(self, name, inputs, mutate=False):
-        """The results; with `mutate`, new states are also left in `inputs`."""
+    def call(self, name, inputs):
+        """The results; new states are in copies of the arguments they replace."""
         function = next(f for f in self.manifest["functions"] if f["name"] == name)
         for program in self.target["programs"]:
             shapes = self.shapes(function["arguments"], program["dims"])

@@ -119,13 +119,32 @@ static bool isUsedAsValue(ComputeOp compute, unsigned i) {
       [](Operation *user) { return !isa<ReadOp, RandomOp>(user); });
 }
 
+/// Replaces every dimension of the nest by an expression over new ones.
+static void replaceDims(KernelNest &nest, ArrayRef<AffineExpr> replacement) {
+  auto replace = [&](AffineExpr &expr) {
+    expr = expr.replaceDims(replacement);
+  };
+  replace(nest.resultAddress);
+  for (auto &[op, access] : nest.accesses) {
+    replace(access.address);
+    for (BoundsCheck &check : access.checks)
+      replace(check.expr);
+  }
+  for (auto &[op, sets] : nest.domains)
+    for (auto &set : sets)
+      for (Constraint &constraint : set)
+        replace(constraint.expr);
+  for (AffineExpr &expr : nest.dimOfIndex)
+    replace(expr);
+}
+
 /// Joins dimension i with i + 1 wherever every expression allows it.
 static void joinDims(KernelNest &nest) {
   MLIRContext *context = nest.kernel.getContext();
-  auto forEachExpr = [&](function_ref<void(AffineExpr &)> visit) {
-    visit(nest.resultAddress);
-    for (auto &[op, access] : nest.accesses)
-      visit(access.address);
+  auto allowsJoin = [&](AffineExpr address, unsigned i) {
+    std::optional<int64_t> outer = getCoefficient(address, i);
+    std::optional<int64_t> inner = getCoefficient(address, i + 1);
+    return outer && inner && *outer == *inner * nest.extents[i + 1];
   };
   auto isRigid = [&](unsigned dim) {
     for (auto &[op, access] : nest.accesses)
@@ -149,12 +168,10 @@ static void joinDims(KernelNest &nest) {
     bool joins = i + 1 != nest.numParallel && !pinned[i] && !pinned[i + 1] &&
                  !isRigid(i) && !isRigid(i + 1) &&
                  (nest.roles.empty() || nest.roles[i] == nest.roles[i + 1]);
-    if (joins)
-      forEachExpr([&](AffineExpr &expr) {
-        std::optional<int64_t> outer = getCoefficient(expr, i);
-        std::optional<int64_t> inner = getCoefficient(expr, i + 1);
-        joins &= outer && inner && *outer == *inner * nest.extents[i + 1];
-      });
+    joins = joins && allowsJoin(nest.resultAddress, i) &&
+            llvm::all_of(nest.accesses, [&](auto &entry) {
+              return allowsJoin(entry.second.address, i);
+            });
     if (!joins) {
       ++i;
       continue;
@@ -165,17 +182,7 @@ static void joinDims(KernelNest &nest) {
       replacement.push_back(d == i
                                 ? getAffineConstantExpr(0, context)
                                 : getAffineDimExpr(d > i ? d - 1 : d, context));
-    forEachExpr(
-        [&](AffineExpr &expr) { expr = expr.replaceDims(replacement); });
-    for (auto &[op, access] : nest.accesses)
-      for (BoundsCheck &check : access.checks)
-        check.expr = check.expr.replaceDims(replacement);
-    for (auto &[op, sets] : nest.domains)
-      for (auto &set : sets)
-        for (Constraint &constraint : set)
-          constraint.expr = constraint.expr.replaceDims(replacement);
-    for (AffineExpr &expr : nest.dimOfIndex)
-      expr = expr.replaceDims(replacement);
+    replaceDims(nest, replacement);
     nest.extents[i] *= nest.extents[i + 1];
     nest.extents.erase(nest.extents.begin() + i + 1);
     pinned.erase(pinned.begin() + i + 1);
@@ -192,17 +199,7 @@ static void addUnitDim(KernelNest &nest) {
   SmallVector<AffineExpr> shift;
   for (unsigned d = 0; d < nest.getNumDims(); ++d)
     shift.push_back(getAffineDimExpr(d + 1, context));
-  for (auto &[op, access] : nest.accesses) {
-    access.address = access.address.replaceDims(shift);
-    for (BoundsCheck &check : access.checks)
-      check.expr = check.expr.replaceDims(shift);
-  }
-  for (auto &[op, sets] : nest.domains)
-    for (auto &set : sets)
-      for (Constraint &constraint : set)
-        constraint.expr = constraint.expr.replaceDims(shift);
-  for (AffineExpr &expr : nest.dimOfIndex)
-    expr = expr.replaceDims(shift);
+  replaceDims(nest, shift);
   nest.extents.insert(nest.extents.begin(), 1);
   if (!nest.roles.empty())
     nest.roles.insert(nest.roles.begin(), ContractionRole::left);

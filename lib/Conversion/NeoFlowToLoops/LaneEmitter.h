@@ -121,6 +121,10 @@ private:
   LaneIndex divide(mlir::AffineExprKind kind, LaneIndex lhs, int64_t divisor,
                    bool nonNegative);
   LaneIndex add(LaneIndex a, LaneIndex b);
+  /// Whether the lanes of `index` count up by one; an i1.
+  mlir::Value emitIsConsecutive(const LaneIndex &index);
+  /// The first lane of `index`, of type index.
+  mlir::Value emitFirst(const LaneIndex &index);
   mlir::Value intConstant(mlir::Type type, int64_t value);
   mlir::Value iota();
 

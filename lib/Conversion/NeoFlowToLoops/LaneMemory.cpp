@@ -48,14 +48,7 @@ LaneValue LaneEmitter::emitLoad(Value buffer, const LaneIndex &address,
   auto vectorType = cast<VectorType>(laneVector(element, width));
   isContiguous |= address.isStrided() && address.stride == 1;
   if (isContiguous && (!mask.value || hasMaskedLoad(element))) {
-    Value start = address.uniform;
-    if (address.varying) {
-      Value first = vector::ExtractOp::create(builder, loc, address.varying,
-                                              ArrayRef<int64_t>{0});
-      first = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                         first);
-      start = arith::AddIOp::create(builder, loc, start, first);
-    }
+    Value start = emitFirst(address);
     if (!mask.value)
       return {vector::LoadOp::create(builder, loc, vectorType, buffer, start),
               true};
@@ -130,20 +123,31 @@ LaneValue LaneEmitter::emitRead(ReadOp read, const Body &body) {
 Value LaneEmitter::emitIsContiguous(Operation *op) {
   const Access &access = nest.accesses.find(op)->second;
   LaneIndex address = evaluate(access.address);
-  if (!address.varying)
-    return arith::ConstantIntOp::create(builder, loc, address.stride == 1, 1);
-  Value first = vector::ExtractOp::create(builder, loc, address.varying,
+  return emitIsConsecutive(address);
+}
+
+Value LaneEmitter::emitIsConsecutive(const LaneIndex &index) {
+  if (!index.varying)
+    return arith::ConstantIntOp::create(builder, loc, index.stride == 1, 1);
+  Value first = vector::ExtractOp::create(builder, loc, index.varying,
                                           ArrayRef<int64_t>{0});
-  Value expected =
-      arith::AddIOp::create(builder, loc,
-                            vector::BroadcastOp::create(
-                                builder, loc, address.varying.getType(), first)
-                                .getResult(),
-                            iota());
+  first =
+      vector::BroadcastOp::create(builder, loc, index.varying.getType(), first);
+  Value expected = arith::AddIOp::create(builder, loc, first, iota());
   Value equal = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                      address.varying, expected);
+                                      index.varying, expected);
   return vector::ReductionOp::create(builder, loc, vector::CombiningKind::AND,
                                      equal);
+}
+
+Value LaneEmitter::emitFirst(const LaneIndex &index) {
+  if (!index.varying)
+    return index.uniform;
+  Value first = vector::ExtractOp::create(builder, loc, index.varying,
+                                          ArrayRef<int64_t>{0});
+  first =
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), first);
+  return arith::AddIOp::create(builder, loc, index.uniform, first);
 }
 
 void LaneEmitter::store(LaneValue value, Value buffer, AffineExpr address,
@@ -163,31 +167,12 @@ void LaneEmitter::store(LaneValue value, Value buffer, AffineExpr address,
     return;
   }
   Value vector = broadcast(value);
-  Value isContiguous;
-  Value start = at.uniform;
-  if (at.varying) {
-    Value first = vector::ExtractOp::create(builder, loc, at.varying,
-                                            ArrayRef<int64_t>{0});
-    Value expected = arith::AddIOp::create(
-        builder, loc,
-        vector::BroadcastOp::create(builder, loc, at.varying.getType(), first)
-            .getResult(),
-        iota());
-    Value equal = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        at.varying, expected);
-    isContiguous = vector::ReductionOp::create(
-        builder, loc, vector::CombiningKind::AND, equal);
-    start = arith::AddIOp::create(
-        builder, loc, start,
-        arith::IndexCastOp::create(builder, loc, builder.getIndexType(), first)
-            .getResult());
-  } else if (at.stride == 1 && !valid) {
+  Value start = emitFirst(at);
+  if (at.isStrided() && at.stride == 1 && !valid) {
     vector::StoreOp::create(builder, loc, vector, buffer, start);
     return;
-  } else {
-    isContiguous =
-        arith::ConstantIntOp::create(builder, loc, at.stride == 1, 1);
   }
+  Value isContiguous = emitIsConsecutive(at);
   Value lanes = arith::ConstantIndexOp::create(builder, loc, width);
   if (valid) {
     Value full = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge,

@@ -172,9 +172,7 @@ LogicalResult neoflow::verifyKernel(KernelOp kernel) {
           compute.getBoundOperand(cast<BlockArgument>(read.getTensor()));
       if (isa<BlockArgument>(bound))
         continue;
-      std::optional<AffineMap> map = getSubscriptsOverIndices(
-          read.getMap(), read.getIndices(), compute.getBodyBlock(),
-          compute.getNumIndices());
+      std::optional<AffineMap> map = getSubscriptsOverIndices(read);
       if (!map || !map->isIdentity())
         return read.emitOpError("expected to read a value of its kernel at "
                                 "the indices themselves");
@@ -204,9 +202,7 @@ static int64_t getRightRun(ComputeOp compute, const Contraction &contraction,
     if (inner != outer + 1)
       break;
     for (ReadOp read : compute.getBody().getOps<ReadOp>()) {
-      std::optional<AffineMap> map = getSubscriptsOverIndices(
-          read.getMap(), read.getIndices(), compute.getBodyBlock(),
-          compute.getNumIndices());
+      std::optional<AffineMap> map = getSubscriptsOverIndices(read);
       if (!map)
         return run;
       AffineExpr address = linearize(
@@ -263,9 +259,7 @@ Workload neoflow::getWorkload(KernelOp kernel) {
   }
   workload.family = Family::reduction;
   for (ReadOp read : compute.getBody().getOps<ReadOp>()) {
-    std::optional<AffineMap> map = getSubscriptsOverIndices(
-        read.getMap(), read.getIndices(), compute.getBodyBlock(),
-        compute.getNumIndices());
+    std::optional<AffineMap> map = getSubscriptsOverIndices(read);
     if (!map)
       continue;
     AffineExpr address = linearize(

@@ -41,6 +41,13 @@ neoflow::getSubscriptsOverIndices(AffineMap map, ValueRange operands,
   return map.replaceDimsAndSymbols(dims, {}, numIndices, numSymbols);
 }
 
+std::optional<AffineMap> neoflow::getSubscriptsOverIndices(ReadOp read) {
+  auto compute = cast<ComputeOp>(read->getParentOp());
+  return getSubscriptsOverIndices(read.getMap(), read.getIndices(),
+                                  compute.getBodyBlock(),
+                                  compute.getNumIndices());
+}
+
 /// `[%p * 2 + %r, ...]`; symbols become dimensions.
 static ParseResult parseSubscripts(OpAsmParser &parser, OperationState &result,
                                    SmallVectorImpl<Value> &operands) {

@@ -156,9 +156,7 @@ struct FoldIdentity : OpRewritePattern<ComputeOp> {
       return rewriter.notifyMatchFailure(op, "computes");
     auto argument = cast<BlockArgument>(read.getTensor());
     Value source = op.getBoundOperand(argument);
-    std::optional<AffineMap> map =
-        getSubscriptsOverIndices(read.getMap(), read.getIndices(),
-                                 op.getBodyBlock(), op.getNumIndices());
+    std::optional<AffineMap> map = getSubscriptsOverIndices(read);
     if (!map || !map->isIdentity() ||
         source.getType() != op.getResult(0).getType())
       return rewriter.notifyMatchFailure(op, "not a copy");
@@ -176,9 +174,7 @@ struct SimplifyRead : OpRewritePattern<ReadOp> {
     auto compute = dyn_cast<ComputeOp>(op->getParentOp());
     if (!compute || !mayRewrite(compute))
       return rewriter.notifyMatchFailure(op, "not in an open compute");
-    std::optional<AffineMap> map = getSubscriptsOverIndices(
-        op.getMap(), op.getIndices(), compute.getBodyBlock(),
-        compute.getNumIndices());
+    std::optional<AffineMap> map = getSubscriptsOverIndices(op);
     if (!map || map->getNumSymbols() != 0)
       return rewriter.notifyMatchFailure(op, "not over indices alone");
     SmallVector<int64_t> extents = compute.getStaticExtents();

@@ -432,9 +432,7 @@ autodiff::differentiateCompute(OpBuilder &builder, ComputeOp compute,
         compute.getBoundOperand(cast<BlockArgument>(read.getTensor()));
     if (!isActive(tensor) || read.getResult().use_empty())
       continue;
-    std::optional<AffineMap> map = getSubscriptsOverIndices(
-        read.getMap(), read.getIndices(), compute.getBodyBlock(),
-        compute.getNumIndices());
+    std::optional<AffineMap> map = getSubscriptsOverIndices(read);
     if (!map)
       return refuse(read, "a read at data-dependent subscripts",
                     "its gradient needs a scatter; stop it with "

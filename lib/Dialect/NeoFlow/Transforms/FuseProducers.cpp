@@ -59,9 +59,7 @@ static bool canBeEpilogue(ComputeOp compute) {
         cast<RankedTensorType>(source.getType()).getShape() !=
             cast<RankedTensorType>(compute.getResult(0).getType()).getShape())
       continue;
-    std::optional<AffineMap> map = getSubscriptsOverIndices(
-        read.getMap(), read.getIndices(), compute.getBodyBlock(),
-        compute.getNumIndices());
+    std::optional<AffineMap> map = getSubscriptsOverIndices(read);
     if (map && map->isIdentity())
       return true;
   }
@@ -77,9 +75,7 @@ static bool shouldFuse(ComputeOp producer, ComputeOp consumer,
   bool reindexes = false;
   SmallVector<ReadOp> reads = readsOf(consumer, producer.getResult(0));
   for (ReadOp read : reads) {
-    std::optional<AffineMap> map = getSubscriptsOverIndices(
-        read.getMap(), read.getIndices(), consumer.getBodyBlock(),
-        consumer.getNumIndices());
+    std::optional<AffineMap> map = getSubscriptsOverIndices(read);
     if (!map || read.getOtherwiseAttr())
       return false;
     reindexes |= !map->isIdentity();

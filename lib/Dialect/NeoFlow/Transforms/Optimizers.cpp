@@ -4,6 +4,8 @@
 
 #include "Optimizers.h"
 
+#include "FloatBuilder.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -14,45 +16,11 @@ using namespace neoflow;
 
 namespace {
 
-/// Scalar float arithmetic in a body.
-struct Scalars {
-  OpBuilder &builder;
-  Location loc;
-  Type type;
-
-  Value c(double value) const {
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getFloatAttr(type, value));
-  }
-  Value add(Value a, Value b) const {
-    return arith::AddFOp::create(builder, loc, a, b);
-  }
-  Value sub(Value a, Value b) const {
-    return arith::SubFOp::create(builder, loc, a, b);
-  }
-  Value mul(Value a, Value b) const {
-    return arith::MulFOp::create(builder, loc, a, b);
-  }
-  Value div(Value a, Value b) const {
-    return arith::DivFOp::create(builder, loc, a, b);
-  }
-  /// `a` in the type of this arithmetic.
-  Value convert(Value a) const {
-    unsigned have = a.getType().getIntOrFloatBitWidth();
-    unsigned want = type.getIntOrFloatBitWidth();
-    if (have == want)
-      return a;
-    return have < want
-               ? arith::ExtFOp::create(builder, loc, type, a).getResult()
-               : arith::TruncFOp::create(builder, loc, type, a).getResult();
-  }
-};
-
 /// A compute over `type` whose body gets an element of each tensor of its shape
 /// among `inputs`, the only element of tensors of rank 0, and scalars.
-Value createMap(const OptimizerContext &context, RankedTensorType type,
-                ValueRange inputs,
-                function_ref<Value(const Scalars &, ArrayRef<Value>)> emit) {
+Value createMap(
+    const OptimizerContext &context, RankedTensorType type, ValueRange inputs,
+    function_ref<Value(const FloatBuilder &, ArrayRef<Value>)> emit) {
   OpBuilder &builder = context.builder;
   std::vector<std::string> names;
   for (int64_t i = 0; i < type.getRank(); ++i)
@@ -77,7 +45,8 @@ Value createMap(const OptimizerContext &context, RankedTensorType type,
       llvm::append_range(indices, compute.getIndexArguments());
     values.push_back(ReadOp::create(builder, context.loc, input, map, indices));
   }
-  Scalars scalars{builder, context.loc, getComputeType(type.getElementType())};
+  FloatBuilder scalars{builder, context.loc,
+                       getComputeType(type.getElementType())};
   YieldOp::create(builder, context.loc, emit(scalars, values));
   return compute.getResult(0);
 }
@@ -87,7 +56,7 @@ RankedTensorType typeOf(Value tensor) {
 }
 
 /// The gradient with the decay of the parameter, as the formulas write it.
-Value withDecay(const Scalars &s, Value gradient, Value parameter,
+Value withDecay(const FloatBuilder &s, Value gradient, Value parameter,
                 double decay) {
   return decay == 0 ? gradient : s.add(gradient, s.mul(s.c(decay), parameter));
 }
@@ -107,7 +76,7 @@ public:
                                ArrayRef<Value>) override {
         return {createMap(context, typeOf(parameter),
                           {parameter, gradient, context.learningRate},
-                          [&](const Scalars &s, ArrayRef<Value> v) {
+                          [&](const FloatBuilder &s, ArrayRef<Value> v) {
                             Value g =
                                 withDecay(s, v[1], v[0], options.weightDecay);
                             return s.sub(v[0], s.mul(s.convert(v[2]), g));
@@ -139,13 +108,13 @@ public:
                                ArrayRef<Value> states) override {
         Value m = createMap(
             context, typeOf(parameter), {parameter, gradient, states[0]},
-            [&](const Scalars &s, ArrayRef<Value> v) {
+            [&](const FloatBuilder &s, ArrayRef<Value> v) {
               Value g = withDecay(s, v[1], v[0], options.weightDecay);
               return s.add(s.mul(s.c(options.momentum), v[2]), g);
             });
         Value p = createMap(context, typeOf(parameter),
                             {parameter, m, context.learningRate},
-                            [&](const Scalars &s, ArrayRef<Value> v) {
+                            [&](const FloatBuilder &s, ArrayRef<Value> v) {
                               return s.sub(v[0], s.mul(s.convert(v[2]), v[1]));
                             });
         return {p, m};
@@ -188,7 +157,7 @@ struct AdamStep : OptimizerStep {
       auto type = RankedTensorType::get({}, context.builder.getF32Type());
       return createMap(
           context, type, context.step,
-          [&](const Scalars &s, ArrayRef<Value> v) {
+          [&](const FloatBuilder &s, ArrayRef<Value> v) {
             Value one = arith::ConstantOp::create(
                 s.builder, s.loc, s.builder.getI64IntegerAttr(1));
             Value t = arith::SIToFPOp::create(
@@ -209,14 +178,14 @@ struct AdamStep : OptimizerStep {
     double coupled = decoupled ? 0 : options.weightDecay;
     RankedTensorType type = typeOf(parameter);
     Value m = createMap(context, type, {parameter, gradient, states[0]},
-                        [&](const Scalars &s, ArrayRef<Value> v) {
+                        [&](const FloatBuilder &s, ArrayRef<Value> v) {
                           Value g = withDecay(s, v[1], v[0], coupled);
                           return s.add(s.mul(s.c(options.beta1), v[2]),
                                        s.mul(s.c(1 - options.beta1), g));
                         });
     Value w =
         createMap(context, type, {parameter, gradient, states[1]},
-                  [&](const Scalars &s, ArrayRef<Value> v) {
+                  [&](const FloatBuilder &s, ArrayRef<Value> v) {
                     Value g = withDecay(s, v[1], v[0], coupled);
                     return s.add(s.mul(s.c(options.beta2), v[2]),
                                  s.mul(s.c(1 - options.beta2), s.mul(g, g)));
@@ -224,7 +193,7 @@ struct AdamStep : OptimizerStep {
     Value p = createMap(
         context, type,
         {parameter, m, w, correction1, correction2, context.learningRate},
-        [&](const Scalars &s, ArrayRef<Value> v) {
+        [&](const FloatBuilder &s, ArrayRef<Value> v) {
           Value mean = s.div(v[1], s.convert(v[3]));
           Value square = s.div(v[2], s.convert(v[4]));
           Value root = math::SqrtOp::create(s.builder, s.loc, square);

@@ -66,9 +66,6 @@ Value FunctionPartitioner::createCopy(OpBuilder &builder, Value value) {
       ReadOp::create(builder, function.getLoc(), copy.getInputArguments()[0],
                      builder.getMultiDimIdentityMap(type.getRank()),
                      ValueRange(copy.getIndexArguments()));
-  if (element.getType() != type.getElementType() &&
-      element.getType() != copy.getAccumulatorType())
-    llvm_unreachable("reads give the accumulator type");
   YieldOp::create(builder, function.getLoc(), element);
   return copy.getResult(0);
 }
@@ -195,9 +192,7 @@ partition::Problem FunctionPartitioner::buildProblem() {
     };
     if (compute) {
       for (ReadOp read : compute.getBody().getOps<ReadOp>()) {
-        std::optional<AffineMap> map = getSubscriptsOverIndices(
-            read.getMap(), read.getIndices(), compute.getBodyBlock(),
-            compute.getNumIndices());
+        std::optional<AffineMap> map = getSubscriptsOverIndices(read);
         addEdge(compute.getBoundOperand(cast<BlockArgument>(read.getTensor())),
                 map && map->isIdentity());
       }

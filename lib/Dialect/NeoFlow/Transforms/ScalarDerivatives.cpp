@@ -5,6 +5,7 @@
 // where maximum and minimum meet, x^0 constant everywhere.
 
 #include "Differentiate.h"
+#include "FloatBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -17,57 +18,6 @@ using namespace neoflow;
 using namespace neoflow::autodiff;
 
 namespace {
-
-/// Builds float expressions of one type.
-struct FloatBuilder {
-  OpBuilder &builder;
-  Location loc;
-  Type type;
-
-  Value c(double value) const {
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getFloatAttr(type, value));
-  }
-  Value add(Value a, Value b) const {
-    return arith::AddFOp::create(builder, loc, a, b);
-  }
-  Value sub(Value a, Value b) const {
-    return arith::SubFOp::create(builder, loc, a, b);
-  }
-  Value mul(Value a, Value b) const {
-    return arith::MulFOp::create(builder, loc, a, b);
-  }
-  Value div(Value a, Value b) const {
-    return arith::DivFOp::create(builder, loc, a, b);
-  }
-  Value neg(Value a) const { return arith::NegFOp::create(builder, loc, a); }
-  Value select(Value condition, Value a, Value b) const {
-    return arith::SelectOp::create(builder, loc, condition, a, b);
-  }
-  Value compare(arith::CmpFPredicate predicate, Value a, Value b) const {
-    return arith::CmpFOp::create(builder, loc, predicate, a, b);
-  }
-  Value equal(Value a, Value b) const {
-    return compare(arith::CmpFPredicate::OEQ, a, b);
-  }
-  Value greater(Value a, Value b) const {
-    return compare(arith::CmpFPredicate::OGT, a, b);
-  }
-  template <typename OpTy>
-  Value call(Value a) const {
-    return OpTy::create(builder, loc, a);
-  }
-  template <typename OpTy>
-  Value call(Value a, Value b) const {
-    return OpTy::create(builder, loc, a, b);
-  }
-  /// Minus one, zero or one.
-  Value sign(Value a) const {
-    Value zero = c(0);
-    return select(greater(a, zero), c(1),
-                  select(greater(zero, a), c(-1), zero));
-  }
-};
 
 /// The partial derivative of the result with respect to one operand. Null means
 /// zero.

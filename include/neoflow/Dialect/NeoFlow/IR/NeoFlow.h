@@ -77,6 +77,9 @@ std::optional<mlir::AffineMap>
 getSubscriptsOverIndices(mlir::AffineMap map, mlir::ValueRange operands,
                          mlir::Block *body, unsigned numIndices);
 
+/// The same for a read in the body of a compute.
+std::optional<mlir::AffineMap> getSubscriptsOverIndices(ReadOp read);
+
 } // namespace neoflow
 
 #endif // NEOFLOW_DIALECT_NEOFLOW_IR_NEOFLOW_H
