@@ -54,6 +54,7 @@ LogicalResult BundleCompiler::runPasses(ModuleOp module, ArrayRef<Phase> phases,
   pipeline.hasLoss = module.lookupSymbol<func::FuncOp>("loss") != nullptr;
   pipeline.target = target;
   pipeline.decider = options.decider;
+  pipeline.scheduleParameters = options.scheduleParameters;
   for (Phase phase : phases)
     buildPhase(manager, phase, pipeline);
   return manager.run(module);

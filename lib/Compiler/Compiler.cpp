@@ -66,6 +66,7 @@ LogicalResult neoflow::compileTo(ModuleOp module, Phase phase,
   pipeline.hasLoss = module.lookupSymbol<func::FuncOp>("loss") != nullptr;
   pipeline.target = options.targets.front();
   pipeline.decider = options.decider;
+  pipeline.scheduleParameters = options.scheduleParameters;
   auto run = [&](ArrayRef<Phase> phases) {
     PassManager manager(module.getContext());
     if (options.timing)

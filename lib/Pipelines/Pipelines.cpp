@@ -70,7 +70,9 @@ void neoflow::buildPhase(OpPassManager &manager, Phase phase,
   }
   case Phase::schedule: {
     OpPassManager &kernels = manager.nest<KernelOp>();
-    kernels.addPass(createSelectSchedulePass());
+    SelectSchedulePassOptions select;
+    llvm::append_range(select.parameters, options.scheduleParameters);
+    kernels.addPass(createSelectSchedulePass(std::move(select)));
     kernels.addPass(createVerifySchedulePass());
     return;
   }
@@ -96,6 +98,10 @@ struct PhaseOptions : PassPipelineOptions<PhaseOptions> {
   Option<std::string> decider{*this, "decider",
                               llvm::cl::desc("how kernels are formed"),
                               llvm::cl::init("rules")};
+  ListOption<std::string> parameters{
+      *this, "schedule-parameters",
+      llvm::cl::desc("parameters of schedules in place of the default ones, as "
+                     "in k_tile=64")};
 };
 } // namespace
 
@@ -113,6 +119,8 @@ void neoflow::registerPipelines() {
           pipeline.trainStepOptions = options.trainStep;
           pipeline.target = options.target;
           pipeline.decider = options.decider;
+          pipeline.scheduleParameters.assign(options.parameters.begin(),
+                                             options.parameters.end());
           buildPhase(manager, phase, pipeline);
         });
   }

@@ -54,19 +54,50 @@ int64_t neoflow::paddedRun(int64_t run, int64_t width) {
   return 8 * run >= 5 * padded ? padded : run;
 }
 
-/// Registers of a tile of outer products: accumulators, one row of the right
-/// factor, one broadcast of the left.
-static int64_t registersOf(int64_t mr, int64_t nr, int64_t lanes) {
+std::string neoflow::getOrder(const Schedule &schedule) {
+  auto it = schedule.parameters.find("vector_axis");
+  int64_t lanes = schedule.get("lanes");
+  if (it == schedule.parameters.end() || it->second == 0 || lanes == 1)
+    return "ascending";
+  std::string order = "lanes " + std::to_string(lanes);
+  if (schedule.family == Family::contraction)
+    order += " tiles " + std::to_string(schedule.get("k_tile"));
+  return order;
+}
+
+/// Registers of a register tile: accumulators, the operands that stay for a
+/// step, and one that does not.
+static int64_t registersOf(int64_t vectorAxis, int64_t mr, int64_t nr,
+                           int64_t lanes) {
+  if (vectorAxis == 1)
+    return mr * nr + mr + 1;
   return mr * ceilDiv(nr, lanes) + ceilDiv(nr, lanes) + 1;
 }
 
-static Schedule chooseContraction(const Workload &workload,
-                                  const TargetInfo &target) {
-  int64_t lanes = hardwareLanes(workload, target);
-  // The register tile: least work in half cycles for one reduction step of all
-  // tiles, over the tiles that fit the registers.
-  int64_t bestMr = 1, bestNr = lanes;
-  double bestCost = -1;
+namespace {
+/// A register tile and what it costs, in half cycles for each point of k.
+struct RegisterTile {
+  int64_t vectorAxis = 0, mr = 1, nr = 1;
+  double cost = -1;
+
+  void improve(const RegisterTile &other, double margin) {
+    if (cost < 0 || other.cost < cost * margin)
+      *this = other;
+  }
+};
+} // namespace
+
+/// Two FMAs and two loads start each cycle; an FMA takes four, so that fewer
+/// than eight accumulators wait; the loop itself costs about one half.
+static double costOfStep(int64_t accumulators, int64_t loads) {
+  return 1 + std::max<double>({double(accumulators), double(loads), 8.0});
+}
+
+static RegisterTile chooseOuterProduct(const Workload &workload,
+                                       const TargetInfo &target,
+                                       int64_t lanes) {
+  RegisterTile best;
+  best.nr = lanes;
   // LLVM scalarises vectors that are no power of two times the registers.
   for (int64_t vectors : {2, 1, 4}) {
     int64_t nr = vectors * lanes;
@@ -74,36 +105,64 @@ static Schedule chooseContraction(const Workload &workload,
     int64_t padded = paddedRun(run, nr);
     int64_t panels = ceilDiv(ceilDiv(workload.n, run) * padded, nr);
     // A panel that lies in a run is loaded by vectors, others lane by lane.
-    double pack = padded % nr == 0 ? 4.0 * vectors : 3.0 * nr;
+    double pack = padded % nr == 0 && workload.rightIsContiguous ? 4.0 * vectors
+                                                                 : 3.0 * nr;
     for (int64_t mr = 16; mr >= 1; --mr) {
-      if (registersOf(mr, nr, lanes) > target.vectorRegisters)
+      if (registersOf(0, mr, nr, lanes) > target.vectorRegisters)
         continue;
-      // Two FMAs and two loads (broadcasts, and the row of the right factor)
-      // start each cycle; an FMA takes four, so that less than eight
-      // accumulators wait; the loop itself costs about one.
-      double step = 1 + std::max<double>(
-                            {double(mr * vectors), double(mr + vectors), 8.0});
-      double cost = panels * (ceilDiv(workload.m, mr) * step + pack);
-      if (bestCost < 0 || cost < bestCost * 0.999) {
-        bestCost = cost;
-        bestMr = mr;
-        bestNr = nr;
-      }
+      double step = costOfStep(mr * vectors, mr + vectors);
+      // Rows of the left factor are packed one by one.
+      double cost = panels * (ceilDiv(workload.m, mr) * step + pack) +
+                    3.0 * workload.m * ceilDiv(panels * nr, 512);
+      best.improve({0, mr, nr, cost}, 0.999);
     }
   }
+  return best;
+}
+
+static RegisterTile chooseDotProduct(const Workload &workload,
+                                     const TargetInfo &target, int64_t lanes) {
+  RegisterTile best;
+  // The part of a packed vector that is of use.
+  double fill = double(workload.innerReduction) /
+                roundUp(std::max<int64_t>(workload.innerReduction, 1), lanes);
+  for (int64_t nr : {4, 2, 8}) {
+    for (int64_t mr = 8; mr >= 1; --mr) {
+      if (registersOf(1, mr, nr, lanes) > target.vectorRegisters)
+        continue;
+      double step = costOfStep(mr * nr, mr + nr);
+      double cost = (ceilDiv(workload.m, mr) * ceilDiv(workload.n, nr) * step +
+                     6.0 * (workload.m + workload.n) / fill) /
+                    lanes;
+      best.improve({1, mr, nr, cost}, 0.999);
+    }
+  }
+  return best;
+}
+
+static Schedule chooseContraction(const Workload &workload,
+                                  const TargetInfo &target) {
+  int64_t lanes = hardwareLanes(workload, target);
+  RegisterTile tile = chooseOuterProduct(workload, target, lanes);
+  if (workload.reductionIsContiguous && lanes > 1)
+    tile.improve(chooseDotProduct(workload, target, lanes), 0.8);
+  auto [vectorAxis, mr, nr, cost] = tile;
   // Cache tiles: a panel of the right factor stays in the first level, the left
   // block in half of the second.
-  int64_t kTile = std::clamp<int64_t>(
-      target.l1Bytes / 2 / (bestNr * workload.elementBytes), 64, 512);
+  int64_t kTile =
+      std::clamp<int64_t>(target.l1Bytes / 2 / (nr * workload.elementBytes), 64,
+                          vectorAxis == 1 ? 1024 : 512);
   kTile = std::min(kTile, std::max<int64_t>(workload.k, 1));
   int64_t mTile = std::max<int64_t>(
-      bestMr,
-      target.l2Bytes / 2 / (kTile * workload.elementBytes) / bestMr * bestMr);
-  mTile = std::min(mTile, roundUp(workload.m, bestMr));
+      mr, target.l2Bytes / 2 / (kTile * workload.elementBytes) / mr * mr);
+  mTile = std::min(mTile, roundUp(workload.m, mr));
   int64_t run = std::max<int64_t>(workload.rightRun, 1);
-  int64_t positions = ceilDiv(workload.n, run) * paddedRun(run, bestNr);
+  int64_t positions = vectorAxis == 1
+                          ? workload.n
+                          : ceilDiv(workload.n, run) * paddedRun(run, nr);
+  int64_t widest = vectorAxis == 1 ? 64 : 512;
   int64_t nTile =
-      std::min<int64_t>(roundUp(positions, bestNr), roundUp(512, bestNr));
+      std::min<int64_t>(roundUp(positions, nr), roundUp(widest, nr));
   // Enough workgroups for the cores to balance, while tiles stay large enough
   // to pay for packing.
   auto workgroups = [&] {
@@ -111,32 +170,33 @@ static Schedule chooseContraction(const Workload &workload,
            ceilDiv(positions, nTile);
   };
   while (workgroups() < 4 * target.cores) {
-    bool splitN = nTile > 4 * bestNr && (nTile >= mTile || mTile <= 8 * bestMr);
-    bool splitM = !splitN && mTile > 8 * bestMr;
+    bool splitN = nTile > 4 * nr && (nTile >= mTile || mTile <= 8 * mr);
+    bool splitM = !splitN && mTile > 8 * mr;
     if (splitN)
-      nTile = roundUp(nTile / 2, bestNr);
+      nTile = roundUp(nTile / 2, nr);
     else if (splitM)
-      mTile = roundUp(mTile / 2, bestMr);
+      mTile = roundUp(mTile / 2, mr);
     else
       break;
   }
   // Cores that would do nothing cost more than packing twice.
   while (workgroups() < target.cores) {
-    if (nTile > bestNr && nTile >= mTile)
-      nTile = roundUp(nTile / 2, bestNr);
-    else if (mTile > bestMr)
-      mTile = roundUp(mTile / 2, bestMr);
-    else if (nTile > bestNr)
-      nTile = roundUp(nTile / 2, bestNr);
+    if (nTile > nr && nTile >= mTile)
+      nTile = roundUp(nTile / 2, nr);
+    else if (mTile > mr)
+      mTile = roundUp(mTile / 2, mr);
+    else if (nTile > nr)
+      nTile = roundUp(nTile / 2, nr);
     else
       break;
   }
   Schedule schedule;
   schedule.family = Family::contraction;
-  schedule.parameters = {{"lanes", lanes},  {"mr", bestMr},
-                         {"nr", bestNr},    {"m_tile", mTile},
-                         {"n_tile", nTile}, {"k_tile", kTile}};
-  schedule.order = "ascending";
+  schedule.parameters = {{"lanes", lanes},  {"vector_axis", vectorAxis},
+                         {"mr", mr},        {"nr", nr},
+                         {"m_tile", mTile}, {"n_tile", nTile},
+                         {"k_tile", kTile}};
+  schedule.order = getOrder(schedule);
   return schedule;
 }
 
@@ -176,8 +236,7 @@ Schedule neoflow::chooseDefault(const Workload &workload,
     schedule.parameters = {{"lanes", width},
                            {"vector_axis", alongParallel ? 0 : 1},
                            {"chunk", chunk(workload.reductionPoints)}};
-    if (!alongParallel && width > 1)
-      schedule.order = "lanes " + std::to_string(width);
+    schedule.order = getOrder(schedule);
     break;
   }
   default:
@@ -202,7 +261,8 @@ std::string neoflow::verify(const Schedule &schedule, const Workload &workload,
     names.insert(names.end(), {"vector_axis", "chunk"});
     break;
   case Family::contraction:
-    names.insert(names.end(), {"mr", "nr", "m_tile", "n_tile", "k_tile"});
+    names.insert(names.end(),
+                 {"vector_axis", "mr", "nr", "m_tile", "n_tile", "k_tile"});
     break;
   case Family::scatter:
     break;
@@ -223,32 +283,30 @@ std::string neoflow::verify(const Schedule &schedule, const Workload &workload,
   if ((lanes & (lanes - 1)) != 0 || lanes > 64)
     return "'lanes' is " + std::to_string(lanes) +
            ", not a power of two up to 64";
-  if (schedule.family == Family::reduction) {
-    int64_t axis = schedule.get("vector_axis");
-    if (axis > 1)
-      return "'vector_axis' is " + std::to_string(axis) + ", not 0 or 1";
-    std::string order =
-        axis == 1 && lanes > 1 ? "lanes " + std::to_string(lanes) : "ascending";
-    if (schedule.order != order)
-      return "the schedule accumulates in the order '" + order + "', not in '" +
-             schedule.order + "'";
-  } else if (schedule.order != "ascending") {
-    return "the schedule accumulates in the order 'ascending', not in '" +
+  if (auto it = schedule.parameters.find("vector_axis");
+      it != schedule.parameters.end() && it->second > 1)
+    return "'vector_axis' is " + std::to_string(it->second) + ", not 0 or 1";
+  if (std::string order = getOrder(schedule); schedule.order != order)
+    return "the schedule accumulates in the order '" + order + "', not in '" +
            schedule.order + "'";
-  }
   if (schedule.family == Family::contraction) {
+    int64_t axis = schedule.get("vector_axis");
     int64_t mr = schedule.get("mr"), nr = schedule.get("nr");
     if (nr < 2)
       return "'nr' is 1, but a row of the register tile is a vector";
-    if (nr % lanes != 0)
+    if (axis == 0 && nr % lanes != 0)
       return "'nr' is " + std::to_string(nr) + ", not a multiple of 'lanes', " +
              std::to_string(lanes);
+    if (axis == 1 && (lanes == 1 || (nr & (nr - 1)) != 0))
+      return "lanes along the reduction need 'lanes' of 2 or more and a power "
+             "of "
+             "two for 'nr'";
     if (schedule.get("m_tile") % mr != 0)
       return "'m_tile' is not a multiple of 'mr'";
     if (schedule.get("n_tile") % nr != 0)
       return "'n_tile' is not a multiple of 'nr'";
     int64_t hardware = hardwareLanes(workload, target);
-    int64_t registers = registersOf(mr, nr, std::min(lanes, hardware));
+    int64_t registers = registersOf(axis, mr, nr, std::min(lanes, hardware));
     if (registers > 2 * target.vectorRegisters)
       return "the register tile needs " + std::to_string(registers) +
              " vector registers, more than twice the " +

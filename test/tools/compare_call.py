@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls functions of a module through neoflow-run and compares with the interpreter.
 
-usage: compare_call.py FILE.mlir DIRECTORY FUNCTION[:integers|:RTOL] ...
+usage: compare_call.py FILE.mlir DIRECTORY [--schedule=NAME=VALUE,...] FUNCTION[:integers|:RTOL] ...
 
 Derivatives are expanded by neoflow-opt for the interpreter, and by the compiler for
 neoflow-run, which is given the file itself. With `integers`, inputs are small
 integers and results are compared for equality; otherwise RTOL, relative to the
-largest element of a result, is the tolerance.
+largest element of a result, is the tolerance. With --schedule the file is compiled
+once, with those parameters of schedules.
 """
 
 import pathlib
@@ -28,6 +29,11 @@ def main():
     directory.mkdir(parents=True, exist_ok=True)
     expanded = directory / "expanded.mlir"
     run("neoflow-opt", source, "--neoflow-differentiate", "--inline", "-o", expanded)
+    program = source
+    if functions[0].startswith("--schedule="):
+        program = directory / "forced.nfb"
+        names = [entry.partition(":")[0] for entry in functions[1:]]
+        run("neoflow-compile", source, functions.pop(0), *(f"--function={name}" for name in names), "-o", program)
     for seed, entry in enumerate(functions):
         function, _, kind = entry.partition(":")
         reference = directory / function
@@ -36,7 +42,7 @@ def main():
         count = len(list(reference.glob("input*.npy")))
         inputs = [part for i in range(count) for part in ("--input", reference / f"input{i}.npy")]
         output = directory / f"{function}_compiled"
-        run("neoflow-run", "call", source, "--function", function, *inputs, "--output-dir", output)
+        run("neoflow-run", "call", program, "--function", function, *inputs, "--output-dir", output)
         results = sorted(reference.glob("result*.npy"))
         assert results, function
         for i in range(len(results)):

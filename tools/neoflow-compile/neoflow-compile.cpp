@@ -101,6 +101,11 @@ static cl::opt<double> epsilon("epsilon",
 static cl::opt<std::string>
     decider("partition", cl::desc("How kernels are formed: rules or none"),
             cl::init("rules"), cl::cat(category));
+static cl::list<std::string> scheduleParameters(
+    "schedule",
+    cl::desc("Parameters of schedules in place of the default ones, for the "
+             "families that have them"),
+    cl::value_desc("name=value[,...]"), cl::CommaSeparated, cl::cat(category));
 static cl::opt<char>
     optLevel("O",
              cl::desc("Optimisation level of LLVM, -O0 to -O3 (default -O3)"),
@@ -208,6 +213,29 @@ struct Progress {
   }
 };
 
+/// The options among `arguments` that change the result, as `--name=value`.
+static std::vector<std::string>
+getRecordedFlags(llvm::ArrayRef<char *> arguments) {
+  std::vector<std::string> flags;
+  auto &known = cl::getRegisteredOptions();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    llvm::StringRef flag(arguments[i]);
+    if (!flag.starts_with("-") || flag == "-")
+      continue;
+    auto [name, value] = flag.ltrim('-').split('=');
+    std::string text = flag.str();
+    auto option = known.find(name);
+    bool takesNext =
+        option != known.end() && !flag.contains('=') &&
+        option->second->getValueExpectedFlag() == cl::ValueRequired;
+    if (takesNext && i + 1 < arguments.size())
+      text += "=" + std::string(arguments[++i]);
+    if (name != "o" && name != "jobs" && name != "time-passes")
+      flags.push_back(text);
+  }
+  return flags;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   llvm::setBugReportMsg("neoflow-compile crashed; please report this with the "
@@ -241,6 +269,7 @@ int main(int argc, char **argv) {
     options.learningRate = learningRate;
   options.optimizer = optimizer;
   options.decider = decider;
+  options.scheduleParameters = scheduleParameters;
   // LLVM's pass managers change its flag.
   const bool isTimed = llvm::TimePassesIsEnabled;
   DefaultTimingManager timingManager;
@@ -270,18 +299,7 @@ int main(int argc, char **argv) {
     fail("unknown phase '" + compileToPhase + "'; phases are " + names);
     return 2;
   }
-  for (int i = 1; i < argc; ++i) {
-    llvm::StringRef flag(argv[i]);
-    if (flag == "-o") {
-      ++i;
-      continue;
-    }
-    // What does not change the result is not recorded.
-    StringRef name = flag.ltrim('-').split('=').first;
-    bool matters = name != "jobs" && name != "time-passes";
-    if (flag.starts_with("-") && !flag.starts_with("-o") && matters)
-      options.flags.push_back(flag.str());
-  }
+  options.flags = getRecordedFlags(llvm::ArrayRef(argv, argc).drop_front());
 
   DialectRegistry registry;
   neoflow::registerAllDialects(registry);

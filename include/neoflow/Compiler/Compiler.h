@@ -39,6 +39,8 @@ struct CompileOptions {
   /// `neoflow.learning_rate` says, or else 0.01.
   std::optional<double> learningRate;
   std::string decider = "rules";
+  /// Parameters of schedules in place of the default ones, as in "k_tile=64".
+  std::vector<std::string> scheduleParameters;
   unsigned optLevel = 3;
   /// Threads that generate code; 0 for one on each processor. The result does
   /// not depend on it.

@@ -38,6 +38,8 @@ struct PipelineOptions {
   bool hasLoss = false;
   std::string target = "host";
   std::string decider = "rules";
+  /// Parameters of schedules in place of the default ones, as in "k_tile=64".
+  std::vector<std::string> scheduleParameters;
 };
 
 /// Adds the passes of one phase.

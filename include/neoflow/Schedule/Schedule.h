@@ -18,11 +18,10 @@ namespace neoflow {
 ///
 /// | family | idea |
 /// | --- | --- |
-/// | elementwise | vector lanes along the innermost result dimension |
-/// | reduction | lanes along the innermost result dimension, or along the
-/// innermost reduction index | | contraction | packed panels of both factors, a
-/// register tile of outer products | | scatter | one workgroup in the order of
-/// the points |
+/// | elementwise | lanes along the innermost result dimension |
+/// | reduction | lanes along the innermost result dimension or reduction index
+/// | | contraction | both factors packed, a register tile of products | |
+/// scatter | one workgroup in the order of the points |
 enum class Family { elementwise, reduction, contraction, scatter };
 
 const char *toString(Family family);
@@ -49,6 +48,11 @@ struct Workload {
   /// Contraction: positions of the right indices that follow each other in
   /// memory, as far as all reads agree.
   int64_t rightRun = 1;
+  /// Contraction: whether every read of the right factor is contiguous along
+  /// its innermost index, and every read of both along the innermost reduction
+  /// index.
+  bool rightIsContiguous = true;
+  bool reductionIsContiguous = false;
 };
 
 /// Positions that a run of `run` points takes when it is cut into panels of
@@ -61,10 +65,12 @@ int64_t paddedRun(int64_t run, int64_t width);
 /// - every family: `lanes`, points evaluated by one vector operation;
 /// - elementwise: `chunk`, points of one workgroup;
 /// - reduction: `vector_axis`, 0 for lanes along the parallel index, 1 for
-/// lanes
-///   along the reduction index; `chunk`, result elements of one workgroup;
-/// - contraction: `mr` and `nr`, the register tile; `m_tile`, `n_tile`, the
-///   tile of one workgroup; `k_tile`, the reduction points packed at a time.
+///   lanes along the reduction index; `chunk`, result elements of one
+///   workgroup;
+/// - contraction: `vector_axis`, 0 for lanes along the right indices, 1 for
+///   lanes along the reduction indices; `mr` and `nr`, the register tile;
+///   `m_tile`, `n_tile`, the tile of one workgroup; `k_tile`, the reduction
+///   points packed at a time.
 struct Schedule {
   Family family = Family::elementwise;
   std::map<std::string, int64_t> parameters;
@@ -76,6 +82,9 @@ struct Schedule {
 
 /// A legal schedule for any workload.
 Schedule chooseDefault(const Workload &workload, const TargetInfo &target);
+
+/// The order in which a schedule with these parameters accumulates.
+std::string getOrder(const Schedule &schedule);
 
 /// Why `schedule` is illegal for `workload` on `target`; empty when it is
 /// legal.

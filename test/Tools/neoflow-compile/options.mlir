@@ -32,6 +32,11 @@
 // EXPLAIN: f_0: #neoflow.schedule<elementwise
 // EXPLAIN-NEXT: 24 flop, 192 bytes, from options.mlir:[[#]]:10
 
+// The bundle records options with their values, however they were written.
+// RUN: neoflow-compile %s --specialize n=8 --schedule k_tile=3 -o %t/flags.nfb
+// RUN: neoflow-bundle inspect %t/flags.nfb | FileCheck %s --check-prefix=FLAGS
+// FLAGS: --specialize=n=8 --schedule=k_tile=3
+
 // Several sizes of a dimension, and the last batch of 20 samples.
 // RUN: neoflow-compile %s --specialize=n=8,6 --samples=20 -o %t/sizes.nfb
 // RUN: unzip -p %t/sizes.nfb manifest.json | FileCheck %s --check-prefix=SIZES

@@ -97,6 +97,19 @@ TEST(Schedule, IllegalOnesAreRefusedWithAReason) {
                 std::to_string(64 * (schedule.get("nr") / 8) +
                                schedule.get("nr") / 8 + 1) +
                 " vector registers, more than twice the 16 of the target");
+  Schedule along = schedule;
+  along.parameters["vector_axis"] = 1;
+  along.parameters["mr"] = along.parameters["m_tile"] = 3;
+  along.parameters["nr"] = along.parameters["n_tile"] = 4;
+  along.order = getOrder(along);
+  EXPECT_EQ(along.order,
+            "lanes 8 tiles " + std::to_string(along.get("k_tile")));
+  EXPECT_EQ(verify(along, gemm, info), "");
+  along.parameters["nr"] = along.parameters["n_tile"] = 3;
+  EXPECT_EQ(verify(along, gemm, info),
+            "lanes along the reduction need 'lanes' of 2 or more and a power "
+            "of two for 'nr'");
+  EXPECT_EQ(with("vector_axis", 2), "'vector_axis' is 2, not 0 or 1");
   Schedule order = schedule;
   order.order = "lanes 8";
   EXPECT_EQ(verify(order, gemm, info), "the schedule accumulates in the order "

@@ -217,6 +217,51 @@ static int64_t getRightRun(ComputeOp compute, const Contraction &contraction,
   return run;
 }
 
+/// The reads that `value` depends on.
+static SmallVector<ReadOp> readsOf(Value value) {
+  SmallVector<ReadOp> reads;
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> worklist{value};
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    llvm::append_range(worklist, op->getOperands());
+    if (auto read = dyn_cast<ReadOp>(op))
+      reads.push_back(read);
+  }
+  return reads;
+}
+
+/// Whether the element that `read` names moves by one with index `i`.
+static bool isContiguousAlong(ReadOp read, unsigned i) {
+  std::optional<AffineMap> map = getSubscriptsOverIndices(read);
+  return map &&
+         getCoefficient(
+             linearize(
+                 *map,
+                 cast<RankedTensorType>(read.getTensor().getType()).getShape()),
+             i) == 1;
+}
+
+static void setContiguity(Workload &workload, ComputeOp compute,
+                          const Contraction &contraction) {
+  unsigned innerRight = 0;
+  for (unsigned i = 0; i < compute.getNumParallel(); ++i)
+    if (contraction.roles[i] == ContractionRole::right)
+      innerRight = i;
+  unsigned innerReduction = compute.getNumIndices() - 1;
+  auto areContiguous = [](Value factor, unsigned i) {
+    return llvm::all_of(readsOf(factor), [&](ReadOp read) {
+      return isContiguousAlong(read, i);
+    });
+  };
+  workload.rightIsContiguous = areContiguous(contraction.right, innerRight);
+  workload.reductionIsContiguous =
+      areContiguous(contraction.left, innerReduction) &&
+      areContiguous(contraction.right, innerReduction);
+}
+
 Workload neoflow::getWorkload(KernelOp kernel) {
   Workload workload;
   Operation *first = &kernel.getBody().front().front();
@@ -247,6 +292,7 @@ Workload neoflow::getWorkload(KernelOp kernel) {
     workload.family = Family::contraction;
     workload.k = workload.reductionPoints;
     workload.rightRun = getRightRun(compute, *contraction, extents);
+    setContiguity(workload, compute, *contraction);
     for (auto [extent, role] : llvm::zip(extents, contraction->roles)) {
       if (role == ContractionRole::left)
         workload.m *= extent;
@@ -259,17 +305,11 @@ Workload neoflow::getWorkload(KernelOp kernel) {
   }
   workload.family = Family::reduction;
   for (ReadOp read : compute.getBody().getOps<ReadOp>()) {
-    std::optional<AffineMap> map = getSubscriptsOverIndices(read);
-    if (!map)
-      continue;
-    AffineExpr address = linearize(
-        *map, cast<RankedTensorType>(read.getTensor().getType()).getShape());
     if (numParallel > 0)
-      workload.contiguousParallel +=
-          getCoefficient(address, numParallel - 1) == 1;
+      workload.contiguousParallel += isContiguousAlong(read, numParallel - 1);
     if (!reduction.empty())
       workload.contiguousReduction +=
-          getCoefficient(address, extents.size() - 1) == 1;
+          isContiguousAlong(read, extents.size() - 1);
   }
   return workload;
 }

@@ -17,6 +17,27 @@ using namespace neoflow;
 namespace {
 struct SelectSchedulePass
     : neoflow::impl::SelectSchedulePassBase<SelectSchedulePass> {
+  using Base::Base;
+
+  /// Replaces the parameters that the family has by the given ones.
+  LogicalResult setParameters(Schedule &schedule) {
+    for (StringRef text : parameters) {
+      auto [name, number] = text.split('=');
+      int64_t value;
+      if (number.getAsInteger(10, value)) {
+        emitError(getOperation().getLoc())
+            << "expected a schedule parameter as in 'k_tile=64', but got '"
+            << text << "'";
+        return failure();
+      }
+      if (auto it = schedule.parameters.find(name.str());
+          it != schedule.parameters.end())
+        it->second = value;
+    }
+    schedule.order = getOrder(schedule);
+    return success();
+  }
+
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     if (kernel.getScheduleAttr())
@@ -29,6 +50,8 @@ struct SelectSchedulePass
       return signalPassFailure();
     Schedule schedule =
         chooseDefault(getWorkload(kernel), fromAttr(kernel.getTargetAttr()));
+    if (failed(setParameters(schedule)))
+      return signalPassFailure();
     kernel.setScheduleAttr(toAttr(&getContext(), schedule));
   }
 };

@@ -37,6 +37,11 @@ def SelectSchedulePass : Pass<"neoflow-select-schedule", "::neoflow::KernelOp"> 
     generation (one result for each compute, static extents, identity reads of
     values of the kernel). On exit: it has a schedule. Nothing else changes.
   }];
+  let options = [
+    ListOption<"parameters", "parameters", "std::string",
+               "values in place of the default ones, for the families that have "
+               "a parameter of that name, as in k_tile=64">
+  ];
 }
 
 def VerifySchedulePass : Pass<"neoflow-verify-schedule", "::neoflow::KernelOp"> {
