@@ -13,6 +13,7 @@ packages=(
   python3-psutil # lit needs it to limit the time of a test
   clang-22 clang-format-22 lld-22 llvm-22-tools mlir-22-tools
   # Libraries.
+  libclang-rt-22-dev # the sanitizer presets
   llvm-22-dev libmlir-22-dev liblld-22-dev libzip-dev libtbb-dev zlib1g-dev libzstd-dev
   zipcmp zipmerge ziptool # libzip's CMake package refuses to work without them
   nlohmann-json3-dev libcli11-dev libgtest-dev

@@ -176,3 +176,9 @@ module attributes {neoflow.learning_rate = 1} {}
 // -----
 
 module attributes {neoflow.optimizer = "adam", neoflow.learning_rate = 0.001} {}
+
+// -----
+
+// role_c12
+// expected-error @+1 {{expected 'neoflow.materialize' without a value, on a neoflow.compute}}
+func.func private @materialized() attributes {neoflow.materialize}

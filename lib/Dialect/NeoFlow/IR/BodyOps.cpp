@@ -144,7 +144,8 @@ void ReadOp::print(OpAsmPrinter &printer) {
     printer << " else ";
     comprehension::printLiteral(printer, otherwise);
   }
-  printer.printOptionalAttrDict((*this)->getAttrs(), {"map", "otherwise"});
+  printer.printOptionalAttrDict(
+      (*this)->getDiscardableAttrDictionary().getValue(), {"map", "otherwise"});
   printer << " : " << getTensor().getType();
 }
 
@@ -271,8 +272,9 @@ void RandomOp::print(OpAsmPrinter &printer) {
   printer << " in [";
   llvm::interleaveComma(getShape(), printer);
   printer << "]";
-  printer.printOptionalAttrDict((*this)->getAttrs(),
-                                {"distribution", "stream", "map", "shape"});
+  printer.printOptionalAttrDict(
+      (*this)->getDiscardableAttrDictionary().getValue(),
+      {"distribution", "stream", "map", "shape"});
   printer << " : " << getResult().getType();
 }
 
@@ -337,8 +339,9 @@ void YieldOp::print(OpAsmPrinter &printer) {
     printer << " at ";
     printSubscripts(printer, map, getIndices());
   }
-  printer.printOptionalAttrDict((*this)->getAttrs(),
-                                {"map", "operandSegmentSizes"});
+  printer.printOptionalAttrDict(
+      (*this)->getDiscardableAttrDictionary().getValue(),
+      {"map", "operandSegmentSizes"});
   if (!getValues().empty())
     printer << " : " << getValues().getTypes();
 }

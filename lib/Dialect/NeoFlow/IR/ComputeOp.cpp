@@ -357,7 +357,7 @@ void ComputeOp::print(OpAsmPrinter &printer) {
     printer << ")";
   }
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(),
+      (*this)->getDiscardableAttrDictionary().getValue(),
       {"operandSegmentSizes", "reduction_extents", "kinds", "acc", "where",
        "otherwise", "identity", "ties", "index_names"});
   printer.printArrowTypeList(getResultTypes());

@@ -236,6 +236,13 @@ NeoFlowDialect::verifyOperationAttribute(Operation *op,
              << (name == attr::kOptimizer ? " = \"adam\"'" : " = 0.001'");
     return success();
   }
+  if (name == attr::kMaterialize) {
+    // role_c12
+    if (!isa<ComputeOp>(op) || !isa<UnitAttr>(attribute.getValue()))
+      return op->emitError("expected '")
+             << name << "' without a value, on a neoflow.compute";
+    return success();
+  }
   if (name == attr::kGradient) {
     // role_c9
     if (!isa<FunctionOpInterface>(op) ||

@@ -88,7 +88,8 @@ void ScatterOp::print(OpAsmPrinter &printer) {
           << ")";
   comprehension::printWhere(printer, getWhereAttr(), body, getNumIndices());
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {"index_extents", "kind", "where", "index_names"});
+      (*this)->getDiscardableAttrDictionary().getValue(),
+      {"index_extents", "kind", "where", "index_names"});
   printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }

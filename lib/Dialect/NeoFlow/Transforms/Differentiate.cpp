@@ -39,6 +39,9 @@ private:
                                  ArrayRef<int64_t> seeded);
   LogicalResult build(func::FuncOp function, ArrayRef<int64_t> wrt,
                       ArrayRef<int64_t> seeded, func::FuncOp vjp);
+  /// The same from the rule that the function names.
+  LogicalResult buildFromRule(func::FuncOp function, FlatSymbolRefAttr name,
+                              ArrayRef<int64_t> wrt, func::FuncOp vjp);
 
   ModuleOp module;
   SymbolTable symbols;
@@ -71,6 +74,7 @@ private:
 } // namespace
 
 void ReverseWalk::propagateActivity(ValueRange roots) {
+  active.clear();
   active.insert(roots.begin(), roots.end());
   for (Operation &op : body) {
     // Random numbers, dimensions and stopped values depend on nothing here.
@@ -142,11 +146,55 @@ FailureOr<func::FuncOp> Differentiator::getVjp(func::FuncOp function,
                            moduleBuilder.getFunctionType(inputs, results));
   vjp.setPrivate();
   symbols.insert(vjp);
-  if (failed(build(function, wrt, seeded, vjp)))
+  auto rule = function->getAttrOfType<FlatSymbolRefAttr>(attr::kGradient);
+  if (failed(rule ? buildFromRule(function, rule, wrt, vjp)
+                  : build(function, wrt, seeded, vjp)))
     return failure();
   inProgress.erase(function);
   generated[key] = vjp;
   return vjp;
+}
+
+LogicalResult Differentiator::buildFromRule(func::FuncOp function,
+                                            FlatSymbolRefAttr name,
+                                            ArrayRef<int64_t> wrt,
+                                            func::FuncOp vjp) {
+  // (arguments, results, cotangents) -> a gradient for each float argument.
+  FunctionType type = function.getFunctionType();
+  SmallVector<Type> inputs, gradients;
+  llvm::append_range(inputs, type.getInputs());
+  llvm::append_range(inputs, type.getResults());
+  llvm::copy_if(type.getResults(), std::back_inserter(inputs), isFloat);
+  llvm::copy_if(type.getInputs(), std::back_inserter(gradients), isFloat);
+  auto want = FunctionType::get(module.getContext(), inputs, gradients);
+  auto rule = symbols.lookup<func::FuncOp>(name.getAttr());
+  if (!rule)
+    return function.emitError("expected the gradient rule ")
+           << name << " to be a function of the module";
+  if (rule.getFunctionType() != want)
+    return rule.emitError("expected the gradient rule of '")
+           << function.getName()
+           << "' to take its arguments, its results and their cotangents, and "
+              "to give a gradient for each float argument, "
+           << want << ", but got " << rule.getFunctionType();
+  Block *body = vjp.addEntryBlock();
+  unsigned numArguments = function.getNumArguments();
+  OpBuilder builder = OpBuilder::atBlockEnd(body);
+  Location loc = function.getLoc();
+  auto forward = func::CallOp::create(
+      builder, loc, function, body->getArguments().take_front(numArguments));
+  SmallVector<Value> operands(body->getArguments().take_front(numArguments));
+  llvm::append_range(operands, forward.getResults());
+  llvm::append_range(operands, body->getArguments().drop_front(numArguments));
+  auto backward = func::CallOp::create(builder, loc, rule, operands);
+  SmallVector<Value> results(forward.getResults());
+  for (int64_t position : wrt) {
+    unsigned ordinal =
+        llvm::count_if(type.getInputs().take_front(position), isFloat);
+    results.push_back(backward.getResult(ordinal));
+  }
+  func::ReturnOp::create(builder, loc, results);
+  return success();
 }
 
 LogicalResult Differentiator::build(func::FuncOp function,
@@ -167,15 +215,29 @@ LogicalResult Differentiator::build(func::FuncOp function,
                               "differentiate");
   for (Operation &op : function.front().without_terminator())
     builder.clone(op, mapping);
+  // Derivatives of derivatives: the inner ones are ordinary calls by then.
   SmallVector<Value> primal;
   for (Value result : function.front().getTerminator()->getOperands())
     primal.push_back(mapping.lookup(result));
+  // Keeps track of the results while operations are rewritten.
+  auto end = func::ReturnOp::create(builder, function.getLoc(), primal);
+  for (auto inner : llvm::make_early_inc_range(body->getOps<VjpOp>()))
+    if (failed(expand(inner)))
+      return failure();
 
   ReverseWalk walk(builder, *body);
   SmallVector<Value> roots;
   for (int64_t position : wrt)
     if (!function.getArgAttr(position, attr::kNoGradient))
       roots.push_back(body->getArgument(position));
+  walk.propagateActivity(roots);
+  for (auto compute : llvm::make_early_inc_range(body->getOps<ComputeOp>()))
+    if (llvm::any_of(compute->getResults(),
+                     [&](Value result) { return walk.isActive(result); }) &&
+        failed(normalizeReductions(compute)))
+      return failure();
+  primal.assign(end.getOperands().begin(), end.getOperands().end());
+  end.erase();
   walk.propagateActivity(roots);
 
   SmallVector<Operation *> forward;
@@ -201,6 +263,16 @@ LogicalResult Differentiator::build(func::FuncOp function,
           differentiateCompute(builder, compute, cotangents, [&](Value value) {
             return walk.isActive(value);
           });
+      if (failed(terms))
+        return failure();
+      for (const Term &term : *terms)
+        walk.add(term.tensor, term.gradient);
+      continue;
+    }
+    if (auto scatter = dyn_cast<ScatterOp>(op)) {
+      FailureOr<SmallVector<Term>> terms = differentiateScatter(
+          builder, scatter, cotangents.front(),
+          [&](Value value) { return walk.isActive(value); });
       if (failed(terms))
         return failure();
       for (const Term &term : *terms)
@@ -237,9 +309,7 @@ LogicalResult Differentiator::build(func::FuncOp function,
       continue;
     }
     InFlightDiagnostic diagnostic = op->emitError("cannot differentiate '")
-                                    << op->getName() << "' yet";
-    if (isa<VjpOp>(op))
-      diagnostic.attachNote() << "derivatives of derivatives are not supported";
+                                    << op->getName() << "'";
     return diagnostic;
   }
   SmallVector<Value> results(primal);

@@ -48,6 +48,22 @@ differentiateCompute(mlir::OpBuilder &builder, ComputeOp compute,
                      llvm::ArrayRef<mlir::Value> cotangents,
                      llvm::function_ref<bool(mlir::Value)> isActive);
 
+/// The same for a scatter and the cotangent of its result.
+mlir::FailureOr<llvm::SmallVector<Term>>
+differentiateScatter(mlir::OpBuilder &builder, ScatterOp scatter,
+                     mlir::Value cotangent,
+                     llvm::function_ref<bool(mlir::Value)> isActive);
+
+/// Replaces `compute` by computes that have rules, where it has none as it
+/// stands: one result each, no initial values, and max, min and prod over reads
+/// of elements that are in memory. Emits what stands in the way.
+mlir::LogicalResult normalizeReductions(ComputeOp compute);
+
+/// `value` in `type`, which differs in the element type only; itself when it
+/// does not.
+mlir::Value createConversion(mlir::OpBuilder &builder, mlir::Location loc,
+                             mlir::Value value, mlir::RankedTensorType type);
+
 /// A tensor of zeros.
 mlir::Value createZeros(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::RankedTensorType type);

@@ -2,6 +2,8 @@
 //
 // Inlines elementwise computes into the bodies that read them.
 
+#include "Comprehensions.h"
+
 #include "neoflow/Dialect/NeoFlow/Transforms/Passes.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -104,58 +106,9 @@ static void fuse(ComputeOp producer, ComputeOp consumer) {
       mapping.map(argument,
                   body->addArgument(operand.getType(), producer.getLoc()));
     }
-    AffineMap at = read.getMap();
-    for (BlockArgument index : producer.getIndexArguments()) {
-      bool isValue = llvm::any_of(index.getUsers(), [](Operation *user) {
-        return !isa<ReadOp, RandomOp>(user);
-      });
-      if (isValue)
-        mapping.map(index,
-                    affine::AffineApplyOp::create(
-                        builder, read.getLoc(),
-                        at.getSubMap({index.getArgNumber()}), read.getIndices())
-                        .getResult());
-    }
-    // Subscripts over the producer's indices become subscripts over the
-    // consumer's; data-dependent ones follow.
-    auto compose = [&](AffineMap map, ValueRange operands,
-                       SmallVectorImpl<Value> &newOperands) {
-      llvm::append_range(newOperands, read.getIndices());
-      SmallVector<AffineExpr> dims;
-      for (Value operand : operands) {
-        auto argument = dyn_cast<BlockArgument>(operand);
-        if (argument && argument.getArgNumber() < producer.getNumIndices()) {
-          dims.push_back(at.getResult(argument.getArgNumber()));
-          continue;
-        }
-        dims.push_back(builder.getAffineDimExpr(newOperands.size()));
-        newOperands.push_back(mapping.lookup(operand));
-      }
-      return map.replaceDimsAndSymbols(dims, {}, newOperands.size(), 0);
-    };
-    for (Operation &op : producer.getBodyBlock()->without_terminator()) {
-      SmallVector<Value> operands;
-      if (auto inner = dyn_cast<ReadOp>(op)) {
-        AffineMap map = compose(inner.getMap(), inner.getIndices(), operands);
-        mapping.map(inner.getResult(),
-                    ReadOp::create(builder, inner.getLoc(),
-                                   mapping.lookup(inner.getTensor()), map,
-                                   operands, inner.getOtherwiseAttr())
-                        .getResult());
-      } else if (auto random = dyn_cast<RandomOp>(op)) {
-        AffineMap map = compose(random.getMap(), random.getIndices(), operands);
-        mapping.map(
-            random.getResult(),
-            RandomOp::create(
-                builder, random.getLoc(), random.getResult().getType(),
-                random.getDistributionAttr(), mapping.lookup(random.getSeed()),
-                mapping.lookup(random.getStep()), random.getStreamAttr(),
-                operands, AffineMapAttr::get(map), random.getShapeAttr())
-                .getResult());
-      } else {
-        builder.clone(op, mapping);
-      }
-    }
+    BodyCloner(builder, producer, read.getMap().getResults(), read.getIndices(),
+               /*extents=*/{}, mapping)
+        .clone();
     read.replaceAllUsesWith(
         mapping.lookup(producer.getYield().getValues().front()));
     read.erase();
@@ -190,7 +143,8 @@ struct FuseProducersPass
     SmallVector<ComputeOp> computes;
     getOperation()->walk([&](ComputeOp op) { computes.push_back(op); });
     for (ComputeOp producer : computes) {
-      if (producer.getNumResults() != 1 ||
+      if (producer->hasAttr(attr::kMaterialize) ||
+          producer.getNumResults() != 1 ||
           producer.getKind() != ReductionKind::none ||
           producer.getWhereAttr() || !producer.hasStaticExtents())
         continue;

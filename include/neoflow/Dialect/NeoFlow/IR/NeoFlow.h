@@ -55,6 +55,9 @@ inline constexpr llvm::StringLiteral kDefaultDims = "neoflow.default_dims";
 /// On a module: the optimiser that trains it by default. `kLearningRate` on a
 /// module is its default learning rate.
 inline constexpr llvm::StringLiteral kOptimizer = "neoflow.optimizer";
+/// On a compute: its result is stored, never recomputed where it is read. What
+/// compares a value with an extremum of it relies on equal bits.
+inline constexpr llvm::StringLiteral kMaterialize = "neoflow.materialize";
 /// On a function: the symbol of a rule that replaces its derivative.
 inline constexpr llvm::StringLiteral kGradient = "neoflow.gradient";
 } // namespace attr

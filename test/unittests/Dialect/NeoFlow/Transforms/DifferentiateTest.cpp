@@ -516,32 +516,14 @@ TEST_F(DifferentiateTest, RefusesByName) {
         .str();
   };
   EXPECT_EQ(getError(context, program(R"(
-      %y = neoflow.compute (%i) prod (%j = 2) from (%x: tensor<4xf64>) -> tensor<3xf64> {
+      %y = neoflow.compute (%i) combine (%j = 2) from (%x: tensor<4xf64>) identity (0.0) -> tensor<3xf64> {
         %a = neoflow.read %x[%i + %j] : tensor<4xf64>
         neoflow.yield %a : f64
+      } combine (%p: f64, %q: f64) {
+        %s = arith.addf %p, %q : f64
+        neoflow.yield %s : f64
       })")),
-            "cannot differentiate a 'prod' reduction yet");
-  EXPECT_EQ(getError(context, program(R"(
-      %y = neoflow.compute (%i) max (%j = 2) from (%x: tensor<4xf64>) -> tensor<3xf64> {
-        %a = neoflow.read %x[%i + %j] : tensor<4xf64>
-        %b = arith.mulf %a, %a : f64
-        neoflow.yield %b : f64
-      })")),
-            "cannot differentiate a max or min of anything but a read yet");
-  EXPECT_EQ(getError(context, program(R"(
-      %y = neoflow.compute (%i) max (%j = 2) from (%x: tensor<4xf64>) ties first -> tensor<3xf64> {
-        %a = neoflow.read %x[%i + %j] : tensor<4xf64>
-        neoflow.yield %a : f64
-      })")),
-            "cannot differentiate a max or min with 'ties first' yet");
-  EXPECT_EQ(getError(context, program(R"(
-      %y = neoflow.compute (%i) from (%x: tensor<4xf64>, %k: tensor<3xi64>) -> tensor<3xf64> {
-        %j = neoflow.read %k[%i] : tensor<3xi64>
-        %at = arith.index_cast %j : i64 to index
-        %a = neoflow.read %x[%at] : tensor<4xf64>
-        neoflow.yield %a : f64
-      })")),
-            "cannot differentiate a read at data-dependent subscripts yet");
+            "cannot differentiate a 'combine' reduction yet");
   EXPECT_EQ(getError(context, program(R"(
       %y = neoflow.compute (%i) from (%x: tensor<4xf64>) -> tensor<3xf64> {
         %a = neoflow.read %x[%i] : tensor<4xf64>
@@ -550,6 +532,44 @@ TEST_F(DifferentiateTest, RefusesByName) {
         neoflow.yield %c : f64
       })")),
             "cannot differentiate 'arith.bitcast'");
+  EXPECT_EQ(getError(context, program(R"(
+      %z = arith.constant dense<0.0> : tensor<3xf64>
+      %y = neoflow.scatter max (%i = 4) from (%x: tensor<4xf64>) into (%z: tensor<3xf64>) {
+        %a = neoflow.read %x[%i] : tensor<4xf64>
+        neoflow.yield %a at [%i] : f64
+      })")),
+            "cannot differentiate a scatter of 'max'");
+  EXPECT_EQ(getError(context, program(R"(
+      %e = neoflow.compute (%a, %b, %c, %d, %e, %f, %g, %h) max (%j = 2) from (%x: tensor<4xf64>) -> tensor<1x1x1x1x1x1x1x3xf64> {
+        %u = neoflow.read %x[%h + %j] : tensor<4xf64>
+        %v = arith.mulf %u, %u : f64
+        neoflow.yield %v : f64
+      }
+      %y = neoflow.compute (%i) from (%e: tensor<1x1x1x1x1x1x1x3xf64>) -> tensor<3xf64> {
+        %a = neoflow.read %e[0, 0, 0, 0, 0, 0, 0, %i] : tensor<1x1x1x1x1x1x1x3xf64>
+        neoflow.yield %a : f64
+      })")),
+            "cannot differentiate a reduction of max with 8 result "
+            "dimensions: its elements need a tensor of one more, and 8 is the "
+            "most");
+  auto ruled = [](StringRef rule) {
+    return ("func.func @f(%x: tensor<2xf64>) -> tensor<2xf64> attributes "
+            "{neoflow.gradient = @rule} { return %x : tensor<2xf64> }\n" +
+            rule + R"(
+    func.func @g(%x: tensor<2xf64>, %dy: tensor<2xf64>) -> tensor<2xf64> {
+      %y, %dx = neoflow.vjp @f(%x) wrt [0] cotangents(%dy) : (tensor<2xf64>, tensor<2xf64>) -> (tensor<2xf64>, tensor<2xf64>)
+      return %dx : tensor<2xf64>
+    })")
+        .str();
+  };
+  EXPECT_EQ(getError(context, ruled("")),
+            "expected the gradient rule @rule to be a function of the module");
+  EXPECT_EQ(getError(context, ruled("func.func private @rule(tensor<2xf64>) -> "
+                                    "tensor<2xf64>")),
+            "expected the gradient rule of 'f' to take its arguments, its "
+            "results and their cotangents, and to give a gradient for each "
+            "float argument, '(tensor<2xf64>, tensor<2xf64>, tensor<2xf64>) -> "
+            "tensor<2xf64>', but got '(tensor<2xf64>) -> tensor<2xf64>'");
   EXPECT_EQ(getError(context, R"(
     func.func @f(%x: tensor<2xf64>) -> tensor<2xf64> {
       %y = func.call @f(%x) : (tensor<2xf64>) -> tensor<2xf64>
