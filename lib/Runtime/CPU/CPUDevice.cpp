@@ -6,6 +6,7 @@
 
 #include "CPUDevice.h"
 
+#include "Handover.h"
 #include "SharedObject.h"
 #include "neoflow/Runtime/ABI.h"
 #include "neoflow/Runtime/Tensor.h"
@@ -40,7 +41,14 @@ public:
   /// same value of `slot()`.
   template <typename Use>
   void enter(Use use) {
-    arena.execute(use);
+    auto handedOver = [&] {
+      Handover::take();
+      use();
+      Handover::give();
+    };
+    Handover::give();
+    arena.execute(handedOver);
+    Handover::take();
   }
 
   static unsigned slot() {
@@ -166,17 +174,21 @@ void CPULoadedTarget::perform(const LoadedKernel::Part &phase,
   int64_t chunk = std::max<int64_t>(1, workgroups / (threads->count * 8));
   std::atomic<int64_t> next(0);
   auto work = [&](unsigned) {
+    Handover::take();
     void *memory = workspace();
     while (true) {
       int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
       if (begin >= workgroups)
-        return;
+        break;
       phase.function(arguments, begin, std::min(begin + chunk, workgroups),
                      memory);
     }
+    Handover::give();
   };
   unsigned helpers = std::min<int64_t>(threads->count, workgroups);
+  Handover::give();
   tbb::parallel_for(0u, helpers, work, tbb::simple_partitioner());
+  Handover::take();
 }
 
 void CPULoadedTarget::perform(const BoundLaunch &launch) {
