@@ -228,7 +228,8 @@ Schedule neoflow::chooseDefault(const Workload &workload,
         workload.innerParallel >= lanes &&
         (workload.contiguousParallel >= workload.contiguousReduction ||
          workload.innerReduction < lanes);
-    if (workload.innerReduction < lanes && workload.innerParallel >= 2)
+    if (workload.isOrdered ||
+        (workload.innerReduction < lanes && workload.innerParallel >= 2))
       alongParallel = true;
     int64_t inner =
         alongParallel ? workload.innerParallel : workload.innerReduction;
@@ -286,6 +287,11 @@ std::string neoflow::verify(const Schedule &schedule, const Workload &workload,
   if (auto it = schedule.parameters.find("vector_axis");
       it != schedule.parameters.end() && it->second > 1)
     return "'vector_axis' is " + std::to_string(it->second) + ", not 0 or 1";
+  if (schedule.family == Family::reduction && workload.isOrdered &&
+      schedule.get("vector_axis") == 1 && lanes > 1)
+    return "a combine region takes its points in order, so that lanes cannot "
+           "lie "
+           "along the reduction";
   if (std::string order = getOrder(schedule); schedule.order != order)
     return "the schedule accumulates in the order '" + order + "', not in '" +
            schedule.order + "'";

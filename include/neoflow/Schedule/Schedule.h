@@ -43,6 +43,8 @@ struct Workload {
   /// along the innermost reduction index.
   int64_t contiguousParallel = 0;
   int64_t contiguousReduction = 0;
+  /// Reduction: points must be combined in their order.
+  bool isOrdered = false;
   /// Contraction: points of the left, right, reduction and batch indices.
   int64_t m = 1, n = 1, k = 1, batch = 1;
   /// Contraction: positions of the right indices that follow each other in

@@ -343,7 +343,7 @@ void ContractionLowering::emitColumn(LaneEmitter &lanes, const State &s,
     lanes.results.clear();
     Value value = vector::LoadOp::create(builder, loc, vectorType, s.tile,
                                          tileRow(ib, ib.c(0), nPanel, row));
-    emitEpilogue(lanes, nest, *s.function, {value, true}, valid);
+    emitEpilogue(lanes, nest, *s.function, LaneValue{value, true}, valid);
     return SmallVector<Value>();
   });
 }

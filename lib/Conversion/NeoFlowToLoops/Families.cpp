@@ -203,16 +203,21 @@ static LaneValue toRead(LaneEmitter &lanes, LaneValue element) {
 }
 
 void loops::emitEpilogue(LaneEmitter &lanes, const KernelNest &nest,
-                         const KernelFunction &function, LaneValue root,
-                         Value valid) {
+                         const KernelFunction &function,
+                         ArrayRef<LaneValue> root, Value valid) {
   llvm::DenseMap<Value, LaneValue> elements;
-  for (ComputeOp compute : nest.computes) {
-    Value result = compute.getResult(0);
-    LaneValue value =
-        compute == nest.root() ? root : lanes.emitElement(compute);
+  auto addResult = [&](Value result, LaneValue value) {
     elements[result] =
         toElement(lanes, value, getElementTypeOrSelf(result.getType()));
     lanes.results[result] = toRead(lanes, elements[result]);
+  };
+  for (ComputeOp compute : nest.computes) {
+    if (compute != nest.root()) {
+      addResult(compute.getResult(0), lanes.emitElement(compute));
+      continue;
+    }
+    for (auto [result, value] : llvm::zip(compute.getResults(), root))
+      addResult(result, value);
   }
   KernelOp kernel = nest.kernel;
   for (auto [value, buffer] :

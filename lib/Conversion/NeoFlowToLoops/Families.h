@@ -137,11 +137,12 @@ private:
   int64_t width, inner, outer, innerChunk, rows;
 };
 
-/// Evaluates the epilogues at the current point of `lanes`, given the root's
-/// value in its accumulator type, and stores the results of the kernel.
+/// Evaluates the epilogues at the current point of `lanes`, given the values of
+/// the root's results in their accumulator types, and stores the results of the
+/// kernel.
 void emitEpilogue(LaneEmitter &lanes, const KernelNest &nest,
-                  const KernelFunction &function, LaneValue root,
-                  mlir::Value valid = {});
+                  const KernelFunction &function,
+                  llvm::ArrayRef<LaneValue> root, mlir::Value valid = {});
 
 } // namespace neoflow::loops
 

@@ -405,6 +405,27 @@ LaneValue LaneEmitter::emit(Value root, const Body &body) {
   return values.lookup(root);
 }
 
+SmallVector<Value> LaneEmitter::emitCombiner(ComputeOp compute, ValueRange a,
+                                             ValueRange b) {
+  Block &block = compute.getCombiner().front();
+  unsigned count = compute.getNumResults();
+  for (unsigned i = 0; i < count; ++i) {
+    values[block.getArgument(i)] = {a[i], width > 1};
+    values[block.getArgument(count + i)] = {b[i], width > 1};
+  }
+  for (Operation &op : block.without_terminator())
+    values[op.getResult(0)] = emitOp(op);
+  SmallVector<Value> results;
+  for (Value value : cast<YieldOp>(block.getTerminator()).getValues())
+    results.push_back(broadcast(values.lookup(value)));
+  // The region is evaluated many times.
+  for (BlockArgument argument : block.getArguments())
+    values.erase(argument);
+  for (Operation &op : block.without_terminator())
+    values.erase(op.getResult(0));
+  return results;
+}
+
 LaneValue LaneEmitter::emitElement(ComputeOp compute) {
   Type element = getElementTypeOrSelf(compute.getResult(0).getType());
   LaneValue value = emit(compute.getYield().getValues().front(), compute);

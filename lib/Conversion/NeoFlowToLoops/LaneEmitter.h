@@ -80,6 +80,11 @@ public:
   LaneValue emitDomain(const Body &body,
                        llvm::function_ref<bool(unsigned)> select = {});
 
+  /// The combine region of `compute` on accumulators `a` and `b`, one value for
+  /// each result, vectors unless there is a single lane.
+  llvm::SmallVector<mlir::Value>
+  emitCombiner(ComputeOp compute, mlir::ValueRange a, mlir::ValueRange b);
+
   /// The element of `compute` at the current point, for a compute without
   /// reduction: `else` outside its domain, in the storage type's compute type.
   LaneValue emitElement(ComputeOp compute);

@@ -30,23 +30,26 @@ public:
   void emit(OpBuilder &builder, Location loc,
             const KernelFunction &function) const override {
     distribution.emit(builder, loc, function, [&](LaneEmitter &point) {
-      LaneValue sum = alongReduction && lanes > 1
-                          ? emitAlongReduction(point, function)
-                          : emitAlongParallel(point);
+      SmallVector<Value> sums = alongReduction && lanes > 1
+                                    ? emitAlongReduction(point, function)
+                                    : emitAlongParallel(point);
       point.reset();
       ComputeOp root = nest.root();
       if (!root.getInits().empty()) {
         // The initial value of the element, read like any other.
-        LaneValue init =
-            point.emitLoad(function.buffers.lookup(root.getInits().front()),
-                           point.evaluate(nest.resultAddress), {}, {}, false);
-        init = toAccumulator(point, init);
-        bool isVector = init.isVector || sum.isVector;
-        Value a = isVector ? point.broadcast(init) : init.value;
-        Value b = isVector ? point.broadcast(sum) : sum.value;
-        sum = {combine(builder, loc, root.getKind(), a, b), isVector};
+        SmallVector<Value> starts;
+        for (auto [i, init] : llvm::enumerate(root.getInits()))
+          starts.push_back(point.broadcast(
+              toAccumulator(point, i,
+                            point.emitLoad(function.buffers.lookup(init),
+                                           point.evaluate(nest.resultAddress),
+                                           {}, {}, false))));
+        sums = combineAll(point, starts, sums);
       }
-      emitEpilogue(point, nest, function, sum);
+      SmallVector<LaneValue> results;
+      for (Value sum : sums)
+        results.push_back({sum, point.width > 1});
+      emitEpilogue(point, nest, function, results);
     });
   }
 
@@ -55,19 +58,22 @@ private:
     return ArrayRef(nest.extents).drop_front(nest.numParallel);
   }
 
-  /// A loaded element in the accumulator type of the root.
-  LaneValue toAccumulator(LaneEmitter &point, LaneValue value) const {
+  /// A loaded element of initial value `i` in its accumulator type.
+  LaneValue toAccumulator(LaneEmitter &point, unsigned i,
+                          LaneValue value) const {
     ComputeOp root = nest.root();
-    Type acc = root.getAccumulatorType();
-    Type element = getElementTypeOrSelf(root.getResult(0).getType());
+    Type acc = root.getAccumulatorType(i);
+    Type element = getElementTypeOrSelf(root.getResult(i).getType());
     Type type = value.isVector ? laneVector(acc, point.width) : acc;
-    if (element == acc)
+    if (element == acc && !element.isInteger(1))
       return value;
     if (element.isInteger(1))
       value.value = arith::TruncIOp::create(
           point.builder, point.loc,
           value.isVector ? laneVector(element, point.width) : element,
           value.value);
+    if (element == acc)
+      return value;
     if (isa<FloatType>(acc))
       value.value =
           arith::ExtFOp::create(point.builder, point.loc, type, value.value);
@@ -77,57 +83,77 @@ private:
     return value;
   }
 
-  /// The contribution of the current point: the identity outside the domain.
-  Value emitContribution(LaneEmitter &point) const {
+  /// Combines two sets of accumulators, one value for each result, over the
+  /// lanes of `point`.
+  SmallVector<Value> combineAll(LaneEmitter &point, ValueRange a,
+                                ValueRange b) const {
     ComputeOp root = nest.root();
-    LaneValue value = point.emit(root.getYield().getValues().front(), root);
+    if (root.getKind() == ReductionKind::combine)
+      return point.emitCombiner(root, a, b);
+    SmallVector<Value> results;
+    for (unsigned i = 0; i < a.size(); ++i)
+      results.push_back(
+          combine(point.builder, point.loc, root.getKind(i), a[i], b[i]));
+    return results;
+  }
+
+  /// The contributions of the current point: the identities outside the domain.
+  SmallVector<Value> emitContributions(LaneEmitter &point) const {
+    ComputeOp root = nest.root();
     LaneValue domain = point.emitDomain(root);
-    if (domain.value)
-      value = point.select(domain, value, identity(point));
-    return point.broadcast(value);
+    SmallVector<Value> results;
+    for (auto [i, yielded] : llvm::enumerate(root.getYield().getValues())) {
+      LaneValue value = point.emit(yielded, root);
+      if (domain.value)
+        value = point.select(domain, value, identity(point, i));
+      results.push_back(point.broadcast(value));
+    }
+    return results;
   }
 
-  LaneValue identity(LaneEmitter &point) const {
+  LaneValue identity(LaneEmitter &point, unsigned i) const {
     ComputeOp root = nest.root();
-    return {arith::ConstantOp::create(
-                point.builder, point.loc,
-                getIdentity(root.getKind(), root.getAccumulatorType())),
-            false};
+    TypedAttr value =
+        root.getKind() == ReductionKind::combine
+            ? cast<TypedAttr>((*root.getIdentity())[i])
+            : getIdentity(root.getKind(i), root.getAccumulatorType(i));
+    return {arith::ConstantOp::create(point.builder, point.loc, value), false};
   }
 
-  LaneValue emitAlongParallel(LaneEmitter &point) const {
-    OpBuilder &builder = point.builder;
-    Location loc = point.loc;
-    Value initial = point.broadcast(identity(point));
-    SmallVector<Value> sum = emitBox(
-        builder, loc, reductionExtents(), initial,
+  SmallVector<Value> identities(LaneEmitter &point) const {
+    SmallVector<Value> results;
+    for (unsigned i = 0; i < nest.root().getNumResults(); ++i)
+      results.push_back(point.broadcast(identity(point, i)));
+    return results;
+  }
+
+  SmallVector<Value> emitAlongParallel(LaneEmitter &point) const {
+    return emitBox(
+        point.builder, point.loc, reductionExtents(), identities(point),
         [&](ArrayRef<Value> ivs, ValueRange carried) -> SmallVector<Value> {
           for (auto [i, iv] : llvm::enumerate(ivs))
             point.coordinates[nest.numParallel + i] = {iv, 0, {}};
           point.reset();
-          Value value = emitContribution(point);
+          SmallVector<Value> values = emitContributions(point);
           point.reset();
-          return {
-              combine(builder, loc, nest.root().getKind(), carried[0], value)};
+          return combineAll(point, carried, values);
         });
-    return {sum.front(), point.width > 1};
   }
 
   /// `point` has one lane; vectors run along the last reduction dimension.
-  LaneValue emitAlongReduction(LaneEmitter &point,
-                               const KernelFunction &function) const {
+  SmallVector<Value> emitAlongReduction(LaneEmitter &point,
+                                        const KernelFunction &function) const {
     OpBuilder &builder = point.builder;
     Location loc = point.loc;
-    ReductionKind kind = nest.root().getKind();
     LaneEmitter vectors(builder, loc, nest, function.buffers, lanes);
     vectors.coordinates = point.coordinates;
-    Value scalarIdentity = identity(point).value;
-    Value vectorIdentity = vectors.broadcast(identity(vectors));
+    unsigned count = nest.root().getNumResults();
+    SmallVector<Value> initial = identities(vectors);
+    llvm::append_range(initial, identities(point));
     int64_t inner = nest.extents.back();
     unsigned last = nest.getNumDims() - 1;
     SmallVector<Value> sums = emitBox(
-        builder, loc, reductionExtents().drop_back(),
-        {vectorIdentity, scalarIdentity},
+        builder, loc, reductionExtents().drop_back(), initial,
         [&](ArrayRef<Value> ivs, ValueRange carried) -> SmallVector<Value> {
           for (auto [i, iv] : llvm::enumerate(ivs))
             point.coordinates[nest.numParallel + i] =
@@ -135,44 +161,50 @@ private:
           auto constant = [&](int64_t value) -> Value {
             return arith::ConstantIndexOp::create(builder, loc, value);
           };
+          auto emitPart = [&](LaneEmitter &emitter, int64_t lower,
+                              int64_t upper, int64_t step, ValueRange start) {
+            return emitFor(
+                builder, loc, constant(lower), constant(upper), step, start,
+                [&](Value iv, ValueRange values) -> SmallVector<Value> {
+                  emitter.coordinates[last] = {iv, step > 1 ? 1 : 0, {}};
+                  emitter.reset();
+                  SmallVector<Value> next = emitContributions(emitter);
+                  emitter.reset();
+                  return combineAll(emitter, values, next);
+                });
+          };
           int64_t main = inner / lanes * lanes;
-          scf::ForOp whole = emitFor(
-              builder, loc, constant(0), constant(main), lanes, carried[0],
-              [&](Value iv, ValueRange values) -> SmallVector<Value> {
-                vectors.coordinates[last] = {iv, 1, {}};
-                vectors.reset();
-                Value value = emitContribution(vectors);
-                vectors.reset();
-                return {combine(builder, loc, kind, values[0], value)};
-              });
-          Value rest = carried[1];
+          SmallVector<Value> next(
+              emitPart(vectors, 0, main, lanes, carried.take_front(count))
+                  .getResults());
           if (main != inner)
-            rest = emitFor(
-                       builder, loc, constant(main), constant(inner), 1,
-                       carried[1],
-                       [&](Value iv, ValueRange values) -> SmallVector<Value> {
-                         point.coordinates[last] = {iv, 0, {}};
-                         point.reset();
-                         Value value = emitContribution(point);
-                         point.reset();
-                         return {combine(builder, loc, kind, values[0], value)};
-                       })
-                       .getResult(0);
-          return {whole.getResult(0), rest};
+            llvm::append_range(
+                next, emitPart(point, main, inner, 1, carried.drop_front(count))
+                          .getResults());
+          else
+            llvm::append_range(next, carried.drop_front(count));
+          return next;
         });
     // The lanes are combined as a tree, then the rest.
-    Value vector = sums[0];
+    SmallVector<Value> parts(ArrayRef(sums).take_front(count));
     for (int64_t width = lanes / 2; width >= 1; width /= 2) {
-      auto slice = [&](int64_t offset) -> Value {
+      LaneEmitter half(builder, loc, nest, function.buffers, width);
+      auto slice = [&](Value vector, int64_t offset) -> Value {
         return vector::ExtractStridedSliceOp::create(
             builder, loc, vector, ArrayRef<int64_t>{offset},
             ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
       };
-      vector = combine(builder, loc, kind, slice(0), slice(width));
+      SmallVector<Value> low, high;
+      for (Value part : parts) {
+        low.push_back(slice(part, 0));
+        high.push_back(slice(part, width));
+      }
+      parts = combineAll(half, low, high);
     }
-    Value scalar =
-        vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
-    return {combine(builder, loc, kind, scalar, sums[1]), false};
+    for (Value &part : parts)
+      part =
+          vector::ExtractOp::create(builder, loc, part, ArrayRef<int64_t>{0});
+    return combineAll(point, parts, ArrayRef(sums).drop_front(count));
   }
 
   bool alongReduction;

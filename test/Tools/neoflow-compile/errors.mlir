@@ -39,9 +39,6 @@
 // RUN: not neoflow-compile %t/dynamic.mlir -o %t/x.nfb 2>&1 | FileCheck %s --check-prefix=DYNAMIC
 // DYNAMIC: dynamic.mlir:{{.*}}: error:
 
-// RUN: not neoflow-compile %t/combine.mlir -o %t/x.nfb 2>&1 | FileCheck %s --check-prefix=COMBINE
-// COMBINE: combine.mlir:2:8: error: 'neoflow.compute' op has a combine region
-
 // Mistakes in the command exit with 2, others with 1; nothing is left behind.
 // RUN: sh -c 'neoflow-compile %t/good.mlir --no-such-flag; test $? -eq 2' 2>&1 | FileCheck %s --check-prefix=FLAG
 // RUN: sh -c 'neoflow-compile %t/good.mlir --specialize=n; test $? -eq 2'
@@ -79,14 +76,3 @@ func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {
   return %x : tensor<?xf32>
 }
 
-//--- combine.mlir
-func.func @f(%x: tensor<4xf32>) -> tensor<f32> {
-  %0 = neoflow.compute () combine (%i = 4) from (%x: tensor<4xf32>) identity (0.0) -> tensor<f32> {
-    %a = neoflow.read %x[%i] : tensor<4xf32>
-    neoflow.yield %a : f32
-  } combine (%p: f32, %q: f32) {
-    %s = arith.addf %p, %q : f32
-    neoflow.yield %s : f32
-  }
-  return %0 : tensor<f32>
-}

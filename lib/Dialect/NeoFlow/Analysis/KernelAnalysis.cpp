@@ -142,13 +142,10 @@ LogicalResult neoflow::verifyKernel(KernelOp kernel) {
     auto compute = dyn_cast<ComputeOp>(op);
     if (!compute)
       return op.emitOpError("expected to stand alone in its kernel");
-    if (compute.getNumResults() != 1)
-      return compute.emitOpError("has several results, for which code cannot "
-                                 "be generated yet; write one compute for each "
-                                 "result");
-    if (compute.getKind() == ReductionKind::combine)
-      return compute.emitOpError("has a combine region, for which code cannot "
-                                 "be generated yet");
+    if (compute.getNumResults() != 1 &&
+        (&op != first || compute.getKind() == ReductionKind::none))
+      return compute.emitOpError("expected several results only of a reduction "
+                                 "that comes first in its kernel");
     if (!compute.hasStaticExtents())
       return compute.emitOpError("expected static extents; run "
                                  "neoflow-specialize first");
@@ -276,9 +273,10 @@ Workload neoflow::getWorkload(KernelOp kernel) {
   ArrayRef<int64_t> reduction = ArrayRef(extents).drop_front(numParallel);
   // The widest type decides the lanes, so that no vector exceeds its registers.
   int64_t bits = 32;
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    bits = std::max<int64_t>(
-        bits, cast<ComputeOp>(op).getAccumulatorType().getIntOrFloatBitWidth());
+  for (auto inner : kernel.getBody().getOps<ComputeOp>())
+    for (unsigned i = 0; i < inner.getNumResults(); ++i)
+      bits = std::max<int64_t>(
+          bits, inner.getAccumulatorType(i).getIntOrFloatBitWidth());
   workload.elementBytes = bits / 8;
   workload.parallelPoints = product(parallel);
   workload.reductionPoints = product(reduction);
@@ -304,6 +302,7 @@ Workload neoflow::getWorkload(KernelOp kernel) {
     return workload;
   }
   workload.family = Family::reduction;
+  workload.isOrdered = compute.getKind() == ReductionKind::combine;
   for (ReadOp read : compute.getBody().getOps<ReadOp>()) {
     if (numParallel > 0)
       workload.contiguousParallel += isContiguousAlong(read, numParallel - 1);

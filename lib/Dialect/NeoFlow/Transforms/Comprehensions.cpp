@@ -7,6 +7,7 @@
 #include "neoflow/Index/Domain.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace neoflow;
 
@@ -39,6 +40,45 @@ bool neoflow::isUsedAsValue(BlockArgument index) {
       return llvm::is_contained(yield.getValues(), index);
     return !isa<ReadOp, RandomOp>(user);
   });
+}
+
+ComputeOp neoflow::createLike(OpBuilder &builder, Location loc, ComputeOp like,
+                              TypeRange types, ValueRange inputs,
+                              ArrayRef<int64_t> reductionExtents,
+                              ArrayAttr kinds, ArrayRef<IntegerSet> domain,
+                              ArrayRef<std::string> names) {
+  bool reduces = !reductionExtents.empty();
+  SmallVector<Attribute> sets, outside, accumulators;
+  bool isDefault = true;
+  for (IntegerSet set : domain)
+    sets.push_back(IntegerSetAttr::get(set));
+  for (auto [i, type] : llvm::enumerate(types)) {
+    outside.push_back(builder.getZeroAttr(getElementTypeOrSelf(type)));
+    Type acc = like.getAccumulatorType(i);
+    accumulators.push_back(TypeAttr::get(acc));
+    isDefault &= acc == getComputeType(getElementTypeOrSelf(type));
+  }
+  ArrayAttr where = sets.empty() ? ArrayAttr() : builder.getArrayAttr(sets);
+  auto compute = ComputeOp::create(
+      builder, loc, types, inputs, ValueRange(), ValueRange(),
+      builder.getDenseI64ArrayAttr(reductionExtents), kinds,
+      isDefault ? ArrayAttr() : builder.getArrayAttr(accumulators), where,
+      where && !reduces ? builder.getArrayAttr(outside) : ArrayAttr(),
+      reduces ? like.getIdentityAttr() : ArrayAttr(),
+      TiesAttr::get(builder.getContext(),
+                    reduces ? like.getTies() : Ties::share),
+      builder.getStrArrayAttr(
+          SmallVector<StringRef>(names.begin(), names.end())));
+  Block &block = compute.getBody().emplaceBlock();
+  for (size_t i = 0; i < names.size(); ++i)
+    block.addArgument(builder.getIndexType(), loc);
+  for (Value input : inputs)
+    block.addArgument(input.getType(), loc);
+  if (reduces && !like.getCombiner().empty()) {
+    IRMapping mapping;
+    like.getCombiner().cloneInto(&compute.getCombiner(), mapping);
+  }
+  return compute;
 }
 
 AffineMap BodyCloner::substitute(AffineMap map, ValueRange mapOperands,

@@ -46,6 +46,18 @@ struct Comprehension {
 /// Whether an index is used other than in subscripts.
 bool isUsedAsValue(mlir::BlockArgument index);
 
+/// A compute with the accumulators of `like`, and with its identities, ties and
+/// combine region where it reduces; the body block is empty. `kinds` holds one
+/// reduction kind for each result. Without reduction, points outside `domain`
+/// are zero.
+ComputeOp createLike(mlir::OpBuilder &builder, mlir::Location loc,
+                     ComputeOp like, mlir::TypeRange types,
+                     mlir::ValueRange inputs,
+                     llvm::ArrayRef<int64_t> reductionExtents,
+                     mlir::ArrayAttr kinds,
+                     llvm::ArrayRef<mlir::IntegerSet> domain,
+                     llvm::ArrayRef<std::string> names);
+
 /// Copies the body of a comprehension to where every index has another value.
 class BodyCloner {
 public:

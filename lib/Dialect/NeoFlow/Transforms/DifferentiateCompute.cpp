@@ -79,13 +79,6 @@ static LogicalResult refuse(Operation *op, const Twine &what,
 }
 
 static LogicalResult checkCompute(ComputeOp compute) {
-  for (unsigned i = 0; i < compute.getNumResults(); ++i) {
-    ReductionKind kind = compute.getKind(i);
-    if (kind == ReductionKind::combine)
-      return refuse(compute, "a 'combine' reduction yet",
-                    "write it with sum, prod, max and min, or wrap the result "
-                    "in neoflow.stop_gradient if no gradient is wanted");
-  }
   if (!compute.hasStaticExtents() ||
       llvm::any_of(compute.getInputs(),
                    [](Value input) { return input.getType().isIndex(); }))
@@ -175,10 +168,10 @@ static Value createFirst(OpBuilder &builder, ComputeOp compute, ReadOp read) {
       .getResult(0);
 }
 
-/// For every point, the product of the elements before it (`after`: behind it)
-/// in the order of the reduction.
-static Value createPartialProduct(OpBuilder &builder, ComputeOp compute,
-                                  ReadOp read, bool after) {
+/// For every point and result, the elements before it (`after`: behind it)
+/// reduced in their order.
+static ComputeOp createPartialReduction(OpBuilder &builder, ComputeOp compute,
+                                        bool after) {
   Location loc = gradientLoc(compute);
   MLIRContext *context = builder.getContext();
   Comprehension forward(compute);
@@ -186,19 +179,17 @@ static Value createPartialProduct(OpBuilder &builder, ComputeOp compute,
   unsigned numReduction = compute.getNumReduction();
   // Indices: those of the forward compute, then the other reduction point.
   SmallVector<AffineExpr> other;
-  std::vector<std::string> names;
-  for (unsigned i = 0; i < forward.numIndices; ++i) {
-    other.push_back(
-        getAffineDimExpr(i < numParallel ? i : i + numReduction, context));
-    names.push_back(forward.getIndexName(i));
-  }
+  SmallVector<std::string> names = forward.getIndexNames();
   AffineExpr distance = getAffineConstantExpr(0, context);
-  for (unsigned i = 0; i < numReduction; ++i) {
-    unsigned dim = numParallel + i;
-    AffineExpr here = getAffineDimExpr(dim, context);
-    distance = distance * forward.extents[dim] +
-               (after ? other[dim] - here : here - other[dim]);
-    names.push_back(forward.getIndexName(dim) + "_other");
+  for (unsigned i = 0; i < forward.numIndices; ++i) {
+    AffineExpr here = getAffineDimExpr(i, context);
+    other.push_back(
+        i < numParallel ? here : getAffineDimExpr(i + numReduction, context));
+    if (i < numParallel)
+      continue;
+    distance = distance * forward.extents[i] +
+               (after ? other[i] - here : here - other[i]);
+    names.push_back(names[i] + "_other");
   }
   AffineExpr order = distance - 1;
   unsigned numIndices = forward.numIndices + numReduction;
@@ -215,25 +206,26 @@ static Value createPartialProduct(OpBuilder &builder, ComputeOp compute,
     addSet(set.getConstraints(), set.getEqFlags());
   if (forward.domain.empty())
     addSet({}, {});
-  Value source = compute.getBoundOperand(cast<BlockArgument>(read.getTensor()));
-  auto product = ComputeOp::create(
-      builder, loc,
-      RankedTensorType::get(forward.extents, compute.getAccumulatorType()),
-      source, ReductionKind::prod, compute.getReductionExtents(), names,
-      domain);
+  SmallVector<Type> types;
+  for (unsigned i = 0; i < compute.getNumResults(); ++i)
+    types.push_back(
+        RankedTensorType::get(forward.extents, compute.getAccumulatorType(i)));
+  ComputeOp partial = createLike(
+      builder, loc, compute, types, compute.getInputs(),
+      compute.getReductionExtents(), compute.getKinds(), domain, names);
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(product.getBodyBlock());
+  builder.setInsertionPointToEnd(partial.getBodyBlock());
   IRMapping mapping;
-  mapping.map(read.getTensor(), product.getInputArguments()[0]);
-  SmallVector<Value> used;
-  AffineMap map = BodyCloner(builder, forward, other,
-                             ValueRange(product.getIndexArguments()),
-                             Comprehension(product).extents, mapping)
-                      .substitute(read.getMap(), read.getIndices(), used);
-  Value element = ReadOp::create(builder, loc, product.getInputArguments()[0],
-                                 map, used, read.getOtherwiseAttr());
-  YieldOp::create(builder, loc, element);
-  return product.getResult(0);
+  mapping.map(compute.getInputArguments(), partial.getInputArguments());
+  SmallVector<int64_t> extents = partial.getStaticExtents();
+  BodyCloner(builder, forward, other, ValueRange(partial.getIndexArguments()),
+             extents, mapping)
+      .clone();
+  SmallVector<Value> values;
+  for (Value value : compute.getYield().getValues())
+    values.push_back(mapping.lookup(value));
+  YieldOp::create(builder, loc, values);
+  return partial;
 }
 
 namespace {
@@ -242,6 +234,22 @@ struct Rule {
   /// Tensors that contributions read, after the cotangents.
   SmallVector<Value> extra;
   std::function<FailureOr<Value>(ReadGradient &)> emit;
+};
+
+/// Values and their tangents.
+using DualNumbers = SmallVector<std::pair<Value, Tangent>>;
+
+/// What the elements before and behind a point reduce to.
+struct Partials {
+  ComputeOp before, after;
+
+  /// Made once for all reads of `compute`.
+  void create(OpBuilder &builder, ComputeOp compute) {
+    if (before)
+      return;
+    before = createPartialReduction(builder, compute, /*after=*/false);
+    after = createPartialReduction(builder, compute, /*after=*/true);
+  }
 };
 } // namespace
 
@@ -271,10 +279,9 @@ static Rule getExtremumRule(OpBuilder &builder, ComputeOp compute,
   return rule;
 }
 
-static Rule getProductRule(OpBuilder &builder, ComputeOp compute, ReadOp read) {
+static Rule getProductRule(OpBuilder &builder, const Partials &partials) {
   Rule rule;
-  rule.extra = {createPartialProduct(builder, compute, read, /*after=*/false),
-                createPartialProduct(builder, compute, read, /*after=*/true)};
+  rule.extra = {partials.before->getResult(0), partials.after->getResult(0)};
   rule.emit = [&builder](ReadGradient &g) -> FailureOr<Value> {
     unsigned numInputs = g.getNumForwardInputs();
     Value dy = g.readAtResult(numInputs);
@@ -285,31 +292,111 @@ static Rule getProductRule(OpBuilder &builder, ComputeOp compute, ReadOp read) {
   return rule;
 }
 
-/// Sums, and computes without a reduction: the tangent times the cotangent,
-/// for the results `resultOf` that have one.
-static Rule getLinearRule(OpBuilder &builder, ReadOp read,
-                          SmallVector<unsigned> resultOf) {
+/// The combine region of `compute` on two sets of accumulators.
+static FailureOr<DualNumbers> emitCombiner(OpBuilder &builder,
+                                           ComputeOp compute,
+                                           const DualNumbers &a,
+                                           const DualNumbers &b) {
+  Block &block = compute.getCombiner().front();
+  IRMapping mapping;
+  llvm::DenseMap<Value, Tangent> tangents;
+  auto bind = [&](Value argument, const std::pair<Value, Tangent> &operand) {
+    mapping.map(argument, operand.first);
+    tangents[argument] = operand.second;
+  };
+  unsigned count = compute.getNumResults();
+  for (unsigned i = 0; i < count; ++i) {
+    bind(block.getArgument(i), a[i]);
+    bind(block.getArgument(count + i), b[i]);
+  }
+  for (Operation &op : block.without_terminator()) {
+    Operation *copy = builder.clone(op, mapping);
+    copy->setLoc(gradientLoc(&op));
+    SmallVector<Tangent> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(tangents.lookup(operand));
+    if (llvm::all_of(operands, [](const Tangent &t) { return t.isZero(); }))
+      continue;
+    FailureOr<Tangent> tangent = differentiateScalar(builder, copy, operands);
+    if (failed(tangent))
+      return refuse(&op, "'" + op.getName().getStringRef() + "'",
+                    "the gradient of the combine region needs it; write it "
+                    "with operations that have a derivative, or wrap the "
+                    "result in neoflow.stop_gradient");
+    tangents[op.getResult(0)] = *tangent;
+  }
+  DualNumbers results;
+  for (Value value : cast<YieldOp>(block.getTerminator()).getValues())
+    results.push_back({mapping.lookup(value), tangents.lookup(value)});
+  return results;
+}
+
+/// The sum of the tangents times the cotangents of the results `resultOf`.
+static Value emitProducts(OpBuilder &builder, ReadGradient &g,
+                          ArrayRef<Tangent> tangents,
+                          ArrayRef<unsigned> resultOf) {
+  FloatBuilder f{builder, g.loc, g.read.getResult().getType()};
+  Value sum;
+  for (auto [position, i] : llvm::enumerate(resultOf)) {
+    if (tangents[i].isZero())
+      continue;
+    // Bodies may work in a wider type than the read.
+    Value part = f.convert(g.readAtResult(g.getNumForwardInputs() + position));
+    if (tangents[i].value)
+      part = f.mul(part, f.convert(tangents[i].value));
+    sum = sum ? f.add(sum, part) : part;
+  }
+  return sum ? sum : f.c(0);
+}
+
+/// before (+) (element (+) after) is the result for any associative region: its
+/// derivative with respect to the element is that of the region, twice.
+static Rule getCombineRule(OpBuilder &builder, ComputeOp compute,
+                           const Partials &partials,
+                           SmallVector<unsigned> resultOf) {
   Rule rule;
-  rule.emit = [&builder, read,
+  llvm::append_range(rule.extra, partials.before->getResults());
+  llvm::append_range(rule.extra, partials.after->getResults());
+  rule.emit = [&builder, compute,
                resultOf](ReadGradient &g) mutable -> FailureOr<Value> {
     g.cloneBody();
     FailureOr<SmallVector<Tangent>> tangents = g.emitTangents();
     if (failed(tangents))
       return failure();
-    Value sum;
-    FloatBuilder f{builder, g.loc, read.getResult().getType()};
-    for (auto [position, i] : llvm::enumerate(resultOf)) {
-      const Tangent &tangent = (*tangents)[i];
-      if (tangent.isZero())
-        continue;
-      // Bodies may work in a wider type than the read.
-      Value part =
-          f.convert(g.readAtResult(g.getNumForwardInputs() + position));
-      if (tangent.value)
-        part = f.mul(part, f.convert(tangent.value));
-      sum = sum ? f.add(sum, part) : part;
+    unsigned count = compute.getNumResults();
+    unsigned firstPartial = g.getNumForwardInputs() + resultOf.size();
+    DualNumbers before, element, after;
+    for (unsigned i = 0; i < count; ++i) {
+      before.push_back({g.readAtPoint(firstPartial + i), Tangent()});
+      element.push_back({g.getYielded(i), (*tangents)[i]});
+      after.push_back({g.readAtPoint(firstPartial + count + i), Tangent()});
     }
-    return sum ? sum : f.c(0);
+    FailureOr<DualNumbers> rest =
+        emitCombiner(builder, compute, element, after);
+    if (failed(rest))
+      return failure();
+    FailureOr<DualNumbers> all = emitCombiner(builder, compute, before, *rest);
+    if (failed(all))
+      return failure();
+    return emitProducts(
+        builder, g,
+        llvm::map_to_vector(*all, [](auto &dual) { return dual.second; }),
+        resultOf);
+  };
+  return rule;
+}
+
+/// Sums, and computes without a reduction: the tangent times the cotangent,
+/// for the results `resultOf` that have one.
+static Rule getLinearRule(OpBuilder &builder, SmallVector<unsigned> resultOf) {
+  Rule rule;
+  rule.emit = [&builder,
+               resultOf](ReadGradient &g) mutable -> FailureOr<Value> {
+    g.cloneBody();
+    FailureOr<SmallVector<Tangent>> tangents = g.emitTangents();
+    if (failed(tangents))
+      return failure();
+    return emitProducts(builder, g, *tangents, resultOf);
   };
   return rule;
 }
@@ -366,18 +453,23 @@ autodiff::differentiateCompute(OpBuilder &builder, ComputeOp compute,
     given.push_back(cotangent);
     resultOf.push_back(i);
   }
-  return differentiateReads(builder, Comprehension(compute), given, isActive,
-                            [&](ReadOp read) {
-                              switch (compute.getKind()) {
-                              case ReductionKind::max:
-                              case ReductionKind::min:
-                                return getExtremumRule(builder, compute, read);
-                              case ReductionKind::prod:
-                                return getProductRule(builder, compute, read);
-                              default:
-                                return getLinearRule(builder, read, resultOf);
-                              }
-                            });
+  Partials partials;
+  return differentiateReads(
+      builder, Comprehension(compute), given, isActive, [&](ReadOp read) {
+        switch (compute.getKind()) {
+        case ReductionKind::max:
+        case ReductionKind::min:
+          return getExtremumRule(builder, compute, read);
+        case ReductionKind::prod:
+          partials.create(builder, compute);
+          return getProductRule(builder, partials);
+        case ReductionKind::combine:
+          partials.create(builder, compute);
+          return getCombineRule(builder, compute, partials, resultOf);
+        default:
+          return getLinearRule(builder, resultOf);
+        }
+      });
 }
 
 FailureOr<SmallVector<Term>>
@@ -390,9 +482,9 @@ autodiff::differentiateScatter(OpBuilder &builder, ScatterOp scatter,
                       "'",
                   "only sum has a derivative; use neoflow.stop_gradient if "
                   "none is wanted");
-  FailureOr<SmallVector<Term>> terms = differentiateReads(
-      builder, Comprehension(scatter), cotangent, isActive,
-      [&](ReadOp read) { return getLinearRule(builder, read, {0}); });
+  FailureOr<SmallVector<Term>> terms =
+      differentiateReads(builder, Comprehension(scatter), cotangent, isActive,
+                         [&](ReadOp) { return getLinearRule(builder, {0}); });
   if (succeeded(terms) && isActive(scatter.getDestination()))
     terms->push_back({scatter.getDestination(), cotangent});
   return terms;

@@ -38,6 +38,18 @@ static void setAccumulator(ComputeOp compute, Type type) {
         ArrayAttr::get(compute.getContext(), TypeAttr::get(type)));
 }
 
+/// Whether value `i` that `compute` yields is a read that can be inverted.
+static bool yieldsRead(ComputeOp compute, unsigned i) {
+  auto read = compute.getYield().getValues()[i].getDefiningOp<ReadOp>();
+  return read && getSubscriptsOverIndices(read);
+}
+
+/// Whether the points before and behind a point are reduced to differentiate,
+/// which takes tensors over all indices.
+static bool isOrdered(ReductionKind kind) {
+  return kind == ReductionKind::prod || kind == ReductionKind::combine;
+}
+
 /// Result `i` of `compute` alone.
 static ComputeOp extractResult(OpBuilder &builder, ComputeOp compute,
                                unsigned i) {
@@ -66,8 +78,9 @@ static ComputeOp extractResult(OpBuilder &builder, ComputeOp compute,
 }
 
 /// Writes the elements that `compute` reduces to memory, and replaces its body
-/// by a read of them. The reduction indices become one when the tensor would
-/// have too many dimensions.
+/// by reads of them. Floats are reduced to their accumulator type. The
+/// reduction indices become one when the tensors would have too many
+/// dimensions.
 static FailureOr<ComputeOp> materializeElements(OpBuilder &builder,
                                                 ComputeOp compute) {
   Location loc = compute.getLoc();
@@ -75,7 +88,7 @@ static FailureOr<ComputeOp> materializeElements(OpBuilder &builder,
   Comprehension forward(compute);
   unsigned numParallel = compute.getNumParallel();
   SmallVector<int64_t> extents = forward.extents;
-  std::vector<std::string> names = namesOf(compute);
+  SmallVector<std::string> names = forward.getIndexNames();
   SmallVector<AffineExpr> variables;
   for (unsigned i = 0; i < forward.numIndices; ++i)
     variables.push_back(getAffineDimExpr(i, context));
@@ -106,37 +119,44 @@ static FailureOr<ComputeOp> materializeElements(OpBuilder &builder,
     domain.push_back(
         IntegerSet::get(extents.size(), 0, constraints, set.getEqFlags()));
   }
-  Type acc = compute.getAccumulatorType();
-  auto type = RankedTensorType::get(extents, acc);
-  TypedAttr outside;
-  if (!domain.empty())
-    outside = builder.getFloatAttr(acc, 0.0);
-  auto elements =
-      ComputeOp::create(builder, loc, type, compute.getInputs(),
-                        ReductionKind::none, {}, names, domain, outside);
+  SmallVector<Type> elementTypes, resultTypes;
+  for (auto [i, result] : llvm::enumerate(compute.getResults())) {
+    Type acc = compute.getAccumulatorType(i);
+    elementTypes.push_back(RankedTensorType::get(extents, acc));
+    auto type = cast<RankedTensorType>(result.getType());
+    resultTypes.push_back(isa<FloatType>(acc) ? type.clone(acc) : type);
+  }
+  SmallVector<Attribute> none(
+      elementTypes.size(),
+      ReductionKindAttr::get(context, ReductionKind::none));
+  ComputeOp elements =
+      createLike(builder, loc, compute, elementTypes, compute.getInputs(), {},
+                 builder.getArrayAttr(none), domain, names);
   elements->setAttr(attr::kMaterialize, builder.getUnitAttr());
-  auto result = cast<RankedTensorType>(compute.getResult(0).getType());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(elements.getBodyBlock());
-  {
-    IRMapping mapping;
-    mapping.map(compute.getInputArguments(), elements.getInputArguments());
-    BodyCloner(builder, forward, variables,
-               ValueRange(elements.getIndexArguments()), extents, mapping)
-        .clone();
-    Value element = compute.getYield().getValues().front();
-    YieldOp::create(builder, loc, mapping.lookupOrDefault(element));
-  }
+  IRMapping mapping;
+  mapping.map(compute.getInputArguments(), elements.getInputArguments());
+  BodyCloner(builder, forward, variables,
+             ValueRange(elements.getIndexArguments()), extents, mapping)
+      .clone();
+  SmallVector<Value> yielded;
+  for (Value value : compute.getYield().getValues())
+    yielded.push_back(mapping.lookupOrDefault(value));
+  YieldOp::create(builder, loc, yielded);
+
   builder.setInsertionPointAfter(elements);
-  auto reduced = ComputeOp::create(
-      builder, loc, result.clone(acc), elements.getResult(0), compute.getKind(),
-      ArrayRef(extents).drop_front(numParallel), names, domain);
-  reduced.setTies(compute.getTies());
+  ComputeOp reduced =
+      createLike(builder, loc, compute, resultTypes, elements.getResults(),
+                 ArrayRef(extents).drop_front(numParallel), compute.getKinds(),
+                 domain, names);
   builder.setInsertionPointToEnd(reduced.getBodyBlock());
-  Value element = ReadOp::create(builder, loc, reduced.getInputArguments()[0],
-                                 builder.getMultiDimIdentityMap(extents.size()),
-                                 ValueRange(reduced.getIndexArguments()));
-  YieldOp::create(builder, loc, element);
+  SmallVector<Value> reads;
+  for (BlockArgument argument : reduced.getInputArguments())
+    reads.push_back(ReadOp::create(
+        builder, loc, argument, builder.getMultiDimIdentityMap(extents.size()),
+        ValueRange(reduced.getIndexArguments())));
+  YieldOp::create(builder, loc, reads);
   return reduced;
 }
 
@@ -189,10 +209,8 @@ static FailureOr<Value> normalizeResult(OpBuilder &builder, ComputeOp compute) {
   ReductionKind kind = compute.getKind();
   Value init = compute.getInits().empty() ? Value() : compute.getInits()[0];
   Type acc = compute.getAccumulatorType();
-  auto read = compute.getYield().getValues().front().getDefiningOp<ReadOp>();
-  bool readsOnly =
-      read && getSubscriptsOverIndices(read) &&
-      (kind != ReductionKind::prod || compute.getNumIndices() <= kMaxRank);
+  bool readsOnly = yieldsRead(compute, 0) &&
+                   (!isOrdered(kind) || compute.getNumIndices() <= kMaxRank);
   if (isSelective(kind) && !readsOnly) {
     FailureOr<ComputeOp> reduced = materializeElements(builder, compute);
     if (failed(reduced))
@@ -209,23 +227,51 @@ static FailureOr<Value> normalizeResult(OpBuilder &builder, ComputeOp compute) {
   return createFinish(builder, kind, value, init, type);
 }
 
-LogicalResult autodiff::normalizeReductions(ComputeOp compute) {
-  if (!isa<FloatType>(getElementTypeOrSelf(compute.getResult(0).getType())) &&
-      compute.getNumResults() == 1)
+/// A combine region: all results together, over elements in memory.
+static LogicalResult normalizeCombine(OpBuilder &builder, ComputeOp compute) {
+  if (!compute.getInits().empty()) {
+    InFlightDiagnostic diagnostic =
+        compute.emitError("cannot differentiate a combine region with 'init'");
+    diagnostic.attachNote()
+        << "combine the initial values in a compute of their own";
+    return diagnostic;
+  }
+  bool isNormal = compute.getNumIndices() <= kMaxRank;
+  for (auto [i, result] : llvm::enumerate(compute.getResults())) {
+    Type element = getElementTypeOrSelf(result.getType());
+    isNormal &=
+        yieldsRead(compute, i) &&
+        (!isa<FloatType>(element) || element == compute.getAccumulatorType(i));
+  }
+  if (isNormal)
     return success();
+  FailureOr<ComputeOp> reduced = materializeElements(builder, compute);
+  if (failed(reduced))
+    return failure();
+  builder.setInsertionPointAfter(*reduced);
+  for (auto [before, after] :
+       llvm::zip(compute.getResults(), reduced->getResults())) {
+    Value value = createConversion(builder, compute.getLoc(), after,
+                                   cast<RankedTensorType>(before.getType()));
+    before.replaceAllUsesWith(value);
+  }
+  compute.erase();
+  return success();
+}
+
+LogicalResult autodiff::normalizeReductions(ComputeOp compute) {
+  OpBuilder builder(compute);
+  if (compute.getKind() == ReductionKind::combine)
+    return normalizeCombine(builder, compute);
   bool isNormal = compute.getInits().empty();
   for (unsigned i = 0; i < compute.getNumResults(); ++i) {
-    if (!isSelective(compute.getKind(i)))
-      continue;
-    auto read = compute.getYield().getValues()[i].getDefiningOp<ReadOp>();
-    isNormal &= compute.getNumResults() == 1 && read &&
-                getSubscriptsOverIndices(read) &&
-                (compute.getKind(i) != ReductionKind::prod ||
-                 compute.getNumIndices() <= kMaxRank);
+    ReductionKind kind = compute.getKind(i);
+    if (isSelective(kind))
+      isNormal &= compute.getNumResults() == 1 && yieldsRead(compute, i) &&
+                  (!isOrdered(kind) || compute.getNumIndices() <= kMaxRank);
   }
-  if (isNormal || compute.getKind() == ReductionKind::combine)
+  if (isNormal)
     return success();
-  OpBuilder builder(compute);
   for (auto [i, result] : llvm::enumerate(compute.getResults())) {
     builder.setInsertionPoint(compute);
     ComputeOp single = extractResult(builder, compute, i);

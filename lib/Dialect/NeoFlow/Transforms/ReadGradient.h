@@ -47,6 +47,10 @@ public:
   /// The tangent of every yielded value with respect to the read; the body has
   /// been cloned.
   FailureOr<SmallVector<Tangent>> emitTangents();
+  /// Value `i` that the forward body yields; the body has been cloned.
+  Value getYielded(unsigned i) {
+    return mapping.lookup(forward.getYield().getValues()[i]);
+  }
   /// The element of input `position` at the result element of the point.
   Value readAtResult(unsigned position);
   /// The element of input `position` at the point, over all forward indices.

@@ -516,14 +516,26 @@ TEST_F(DifferentiateTest, RefusesByName) {
         .str();
   };
   EXPECT_EQ(getError(context, program(R"(
-      %y = neoflow.compute (%i) combine (%j = 2) from (%x: tensor<4xf64>) identity (0.0) -> tensor<3xf64> {
+      %z = arith.constant dense<0.0> : tensor<3xf64>
+      %y = neoflow.compute (%i) combine (%j = 2) from (%x: tensor<4xf64>) init (%z: tensor<3xf64>) identity (0.0) -> tensor<3xf64> {
         %a = neoflow.read %x[%i + %j] : tensor<4xf64>
         neoflow.yield %a : f64
       } combine (%p: f64, %q: f64) {
         %s = arith.addf %p, %q : f64
         neoflow.yield %s : f64
       })")),
-            "cannot differentiate a 'combine' reduction yet");
+            "cannot differentiate a combine region with 'init'");
+  EXPECT_EQ(getError(context, program(R"(
+      %y = neoflow.compute (%i) combine (%j = 2) from (%x: tensor<4xf64>) identity (0.0) -> tensor<3xf64> {
+        %a = neoflow.read %x[%i + %j] : tensor<4xf64>
+        neoflow.yield %a : f64
+      } combine (%p: f64, %q: f64) {
+        %b = arith.bitcast %p : f64 to i64
+        %c = arith.bitcast %b : i64 to f64
+        %s = arith.addf %c, %q : f64
+        neoflow.yield %s : f64
+      })")),
+            "cannot differentiate 'arith.bitcast'");
   EXPECT_EQ(getError(context, program(R"(
       %y = neoflow.compute (%i) from (%x: tensor<4xf64>) -> tensor<3xf64> {
         %a = neoflow.read %x[%i] : tensor<4xf64>
