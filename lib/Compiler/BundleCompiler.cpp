@@ -56,7 +56,8 @@ LogicalResult BundleCompiler::runPasses(ModuleOp module, ArrayRef<Phase> phases,
   pipeline.decider = options.decider;
   pipeline.scheduleParameters = options.scheduleParameters;
   for (Phase phase : phases)
-    buildPhase(manager, phase, pipeline);
+    if (failed(buildPhase(manager, phase, pipeline)))
+      return failure();
   return manager.run(module);
 }
 
@@ -252,7 +253,8 @@ FailureOr<std::string> BundleCompiler::generateObject() {
   // Dialects can only be loaded while there is one thread.
   registerTargetTranslations(*context);
   OpPassManager passes(ModuleOp::getOperationName());
-  buildPhase(passes, Phase::lower, {});
+  if (failed(buildPhase(passes, Phase::lower, {})))
+    return failure();
   DialectRegistry dialects;
   passes.getDependentDialects(dialects);
   context->appendDialectRegistry(dialects);

@@ -64,8 +64,9 @@ private:
   nlohmann::ordered_json describeKernels();
   nlohmann::ordered_json describePrograms();
   void step() {
+    ++done;
     if (options.progress)
-      options.progress(++done, std::max(done, total));
+      options.progress(done, std::max(done, total));
   }
 
   mlir::ModuleOp module;

@@ -72,7 +72,8 @@ LogicalResult neoflow::compileTo(ModuleOp module, Phase phase,
     if (options.timing)
       manager.enableTiming(*options.timing);
     for (Phase next : phases)
-      buildPhase(manager, next, pipeline);
+      if (failed(buildPhase(manager, next, pipeline)))
+        return failure();
     return manager.run(module);
   };
   SmallVector<Phase> phases;

@@ -31,8 +31,8 @@ std::optional<Phase> neoflow::getPhase(llvm::StringRef name) {
   return std::nullopt;
 }
 
-void neoflow::buildPhase(OpPassManager &manager, Phase phase,
-                         const PipelineOptions &options) {
+LogicalResult neoflow::buildPhase(OpPassManager &manager, Phase phase,
+                                  const PipelineOptions &options) {
   switch (phase) {
   case Phase::input: {
     SpecializePassOptions specialize;
@@ -41,21 +41,22 @@ void neoflow::buildPhase(OpPassManager &manager, Phase phase,
     llvm::append_range(specialize.sizes, options.sizes);
     manager.addPass(createSpecializePass(std::move(specialize)));
     manager.addPass(createCanonicalizerPass());
-    return;
+    return success();
   }
   case Phase::differentiate:
-    if (options.hasLoss)
-      (void)parsePassPipeline("neoflow-build-train-step{" +
-                                  options.trainStepOptions + "}",
-                              manager);
+    if (options.hasLoss &&
+        failed(parsePassPipeline("neoflow-build-train-step{" +
+                                     options.trainStepOptions + "}",
+                                 manager)))
+      return failure();
     manager.addPass(createDifferentiatePass());
-    return;
+    return success();
   case Phase::simplify:
     manager.addPass(createInlinerPass());
     manager.addPass(createSymbolDCEPass());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
-    return;
+    return success();
   case Phase::partition: {
     OpPassManager &functions = manager.nest<func::FuncOp>();
     functions.addPass(createFuseProducersPass());
@@ -66,7 +67,7 @@ void neoflow::buildPhase(OpPassManager &manager, Phase phase,
     partition.decider = options.decider;
     manager.addPass(createPartitionPass(partition));
     manager.addPass(createVerifyPartitionedPass());
-    return;
+    return success();
   }
   case Phase::schedule: {
     OpPassManager &kernels = manager.nest<KernelOp>();
@@ -74,13 +75,14 @@ void neoflow::buildPhase(OpPassManager &manager, Phase phase,
     llvm::append_range(select.parameters, options.scheduleParameters);
     kernels.addPass(createSelectSchedulePass(std::move(select)));
     kernels.addPass(createVerifySchedulePass());
-    return;
+    return success();
   }
   case Phase::lower:
     manager.addPass(createConvertNeoFlowToLoopsPass());
     buildLowerToLLVMPipeline(manager);
-    return;
+    return success();
   }
+  llvm_unreachable("all phases are handled");
 }
 
 namespace {
@@ -121,7 +123,8 @@ void neoflow::registerPipelines() {
           pipeline.decider = options.decider;
           pipeline.scheduleParameters.assign(options.parameters.begin(),
                                              options.parameters.end());
-          buildPhase(manager, phase, pipeline);
+          if (failed(buildPhase(manager, phase, pipeline)))
+            llvm::report_fatal_error("a phase cannot be built", false);
         });
   }
 }

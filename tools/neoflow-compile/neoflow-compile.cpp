@@ -98,6 +98,11 @@ static cl::opt<double>
 static cl::opt<double> epsilon("epsilon",
                                cl::desc("Adam's epsilon (default 1e-8)"),
                                cl::init(1e-8), cl::cat(category));
+static cl::list<std::string> trainStep(
+    "train-step",
+    cl::desc("Options of the train step, as in clip-norm=1,average=0.99; see "
+             "neoflow-opt --help for neoflow-build-train-step"),
+    cl::value_desc("name=value[,...]"), cl::CommaSeparated, cl::cat(category));
 static cl::opt<std::string>
     decider("partition", cl::desc("How kernels are formed: rules or none"),
             cl::init("rules"), cl::cat(category));
@@ -290,7 +295,8 @@ int main(int argc, char **argv) {
   }
   llvm::raw_string_ostream(options.trainStepOptions)
       << "weight-decay=" << weightDecay << " momentum=" << momentum
-      << " beta1=" << beta1 << " beta2=" << beta2 << " epsilon=" << epsilon;
+      << " beta1=" << beta1 << " beta2=" << beta2 << " epsilon=" << epsilon
+      << " " << llvm::join(trainStep, " ");
   std::optional<Phase> phase;
   if (!compileToPhase.empty() && !(phase = getPhase(compileToPhase))) {
     std::string names;

@@ -42,9 +42,10 @@ struct PipelineOptions {
   std::vector<std::string> scheduleParameters;
 };
 
-/// Adds the passes of one phase.
-void buildPhase(mlir::OpPassManager &manager, Phase phase,
-                const PipelineOptions &options);
+/// Adds the passes of one phase. Fails when an option of the train step is not
+/// known, which it has printed then.
+mlir::LogicalResult buildPhase(mlir::OpPassManager &manager, Phase phase,
+                               const PipelineOptions &options);
 
 /// Registers every phase as a pipeline `neoflow-phase-NAME` for tools.
 void registerPipelines();

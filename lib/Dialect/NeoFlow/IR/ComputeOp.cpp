@@ -106,7 +106,7 @@ parseIndices(OpAsmParser &parser, bool reduction,
           return success();
         if (reduction && parser.parseEqual())
           return failure();
-        int64_t extent;
+        int64_t extent = 0;
         OptionalParseResult literal = parser.parseOptionalInteger(extent);
         if (literal.has_value()) {
           if (failed(*literal))

@@ -2,7 +2,7 @@
 //
 // Builds @train_step and @evaluate from @loss. Optimisers are computes.
 
-#include "Optimizers.h"
+#include "GradientTransforms.h"
 
 #include "neoflow/Dialect/NeoFlow/Transforms/Passes.h"
 
@@ -42,6 +42,20 @@ private:
   LogicalResult checkLoss(func::FuncOp loss);
   void buildEvaluate(func::FuncOp loss);
   LogicalResult buildTrainStep(func::FuncOp loss, const Optimizer &optimizer);
+  std::string checkOptions() const;
+  RateSchedule getSchedule() const {
+    return {schedule, warmup, scheduleSteps, scheduleEvery, scheduleGamma};
+  }
+  bool usesStep(const Optimizer &optimizer) const {
+    return optimizer.usesStep() || !getSchedule().isConstant() ||
+           accumulate > 1 || average > 0 || masterWeights;
+  }
+};
+
+/// The positions of the states of one parameter among the arguments.
+struct ParameterStates {
+  unsigned first;
+  std::optional<unsigned> master, sum, average;
 };
 
 } // namespace
@@ -153,20 +167,33 @@ LogicalResult BuildTrainStepPass::buildTrainStep(func::FuncOp loss,
     if (loss.getArgAttr(i, attr::kLearningRate))
       rateArgument = i;
   }
-  // States of the optimiser, one tensor like the parameter for each.
-  llvm::DenseMap<unsigned, unsigned> firstState;
+  // States, tensors like the parameter.
+  llvm::DenseMap<unsigned, ParameterStates> states;
   for (unsigned i : trained) {
-    firstState[i] = signature.arguments.size();
     auto name = loss.getArgAttrOfType<StringAttr>(i, attr::kParam);
-    for (StringRef suffix : optimizer.getStateNames())
-      signature.addArgument(
-          loss.getArgument(i).getType(),
+    auto type = cast<RankedTensorType>(loss.getArgument(i).getType());
+    auto wide = type.clone(getComputeType(type.getElementType()));
+    auto addState = [&](StringRef suffix, Type stateType) {
+      return signature.addArgument(
+          stateType,
           attrs.getDictionaryAttr(
               {named(attr::kState,
                      attrs.getStringAttr(name.getValue() + "." + suffix)),
                named(attr::kZeros, attrs.getUnitAttr())}));
+    };
+    ParameterStates &own = states[i];
+    bool hasMaster = masterWeights && wide != type;
+    own.first = signature.arguments.size();
+    for (StringRef suffix : optimizer.getStateNames())
+      addState(suffix, hasMaster ? wide : type);
+    if (hasMaster)
+      own.master = addState("master", wide);
+    if (accumulate > 1)
+      own.sum = addState("gradient_sum", wide);
+    if (average > 0)
+      own.average = addState("average", wide);
   }
-  if (optimizer.usesStep() && !stepArgument)
+  if (usesStep(optimizer) && !stepArgument)
     stepArgument = signature.addArgument(
         attrs.getI64Type(),
         attrs.getDictionaryAttr(named(attr::kStep, attrs.getUnitAttr())));
@@ -180,10 +207,18 @@ LogicalResult BuildTrainStepPass::buildTrainStep(func::FuncOp loss,
   for (unsigned i = 0; i < loss.getNumResults(); ++i)
     signature.addResult(lossType.getResult(i), getResultAttrs(loss, i));
   for (unsigned i : trained) {
-    Type type = loss.getArgument(i).getType();
-    signature.addResult(type, newState(i));
+    signature.addResult(signature.arguments[i], newState(i));
+    const ParameterStates &own = states[i];
+    unsigned next = own.first;
+    auto addNewState = [&] {
+      signature.addResult(signature.arguments[next], newState(next));
+      ++next;
+    };
     for (unsigned s = 0; s < optimizer.getStateNames().size(); ++s)
-      signature.addResult(type, newState(firstState[i] + s));
+      addNewState();
+    for (const auto &extra : {own.master, own.sum, own.average})
+      if (extra)
+        addNewState();
   }
 
   func::FuncOp step = createFunction(loss, "train_step", signature);
@@ -198,7 +233,7 @@ LogicalResult BuildTrainStepPass::buildTrainStep(func::FuncOp loss,
     if (!tensor.hasStaticShape())
       return loss.emitError("expected result ")
              << i << " of '@loss' to have a static shape, but got " << tensor;
-    double seed = loss.getResultAttr(i, attr::kLoss) ? 1.0 : 0.0;
+    double seed = loss.getResultAttr(i, attr::kLoss) ? lossScale : 0.0;
     cotangents.push_back(arith::ConstantOp::create(
         builder, loc,
         DenseElementsAttr::get(
@@ -213,21 +248,113 @@ LogicalResult BuildTrainStepPass::buildTrainStep(func::FuncOp loss,
   auto vjp = VjpOp::create(builder, loc, vjpTypes, loss.getName(), arguments,
                            wrt, cotangents);
   SmallVector<Value> results(vjp.getResults().take_front(loss.getNumResults()));
-  OptimizerContext context{builder, loc, step.getArgument(*rateArgument),
-                           stepArgument ? step.getArgument(*stepArgument)
-                                        : Value()};
+  OptimizerContext micro{builder, loc, step.getArgument(*rateArgument),
+                         stepArgument ? step.getArgument(*stepArgument)
+                                      : Value()};
+  SmallVector<Value> gradients(
+      vjp.getResults().drop_front(loss.getNumResults()));
+  if (lossScale != 1.0 || accumulate > 1)
+    for (Value &gradient : gradients)
+      gradient = createScaled(micro, gradient, 1.0 / (lossScale * accumulate));
+  SmallVector<Value> sums;
+  if (accumulate > 1)
+    for (auto [position, i] : llvm::enumerate(trained)) {
+      Value before = step.getArgument(*states[i].sum);
+      gradients[position] =
+          createMap(micro, cast<RankedTensorType>(before.getType()),
+                    {before, gradients[position]},
+                    [](const FloatBuilder &f, ArrayRef<Value> v) {
+                      return f.add(v[0], v[1]);
+                    });
+      sums.push_back(gradients[position]);
+    }
+  if (clipValue > 0)
+    gradients = clipByValue(micro, gradients, clipValue);
+  if (clipNorm > 0)
+    gradients = clipByNorm(micro, gradients, clipNorm);
+
+  // Updates are counted, not the steps that they are made of.
+  OptimizerContext context = micro;
+  if (accumulate > 1)
+    context.step = createMap(
+        micro, RankedTensorType::get({}, builder.getI64Type()), micro.step,
+        [&](const FloatBuilder &f, ArrayRef<Value> v) -> Value {
+          return arith::DivSIOp::create(
+              f.builder, f.loc, v[0],
+              arith::ConstantOp::create(
+                  f.builder, f.loc, f.builder.getI64IntegerAttr(accumulate)));
+        });
+  if (!getSchedule().isConstant())
+    context.learningRate = createScheduledRate(context, getSchedule());
+  // Between updates everything stays as it is.
+  auto whenUpdated = [&](Value after, Value before) {
+    return accumulate > 1 ? createPeriodic(micro, accumulate, after, before)
+                          : after;
+  };
   std::unique_ptr<OptimizerStep> update = optimizer.begin(context);
   for (auto [position, i] : llvm::enumerate(trained)) {
-    SmallVector<Value> states;
+    const ParameterStates &own = states[i];
+    Value stored = step.getArgument(i);
+    auto type = cast<RankedTensorType>(stored.getType());
+    Value parameter = stored;
+    if (own.master) {
+      Value master = step.getArgument(*own.master);
+      parameter = createFirstOr(micro, cast<RankedTensorType>(master.getType()),
+                                stored, master);
+    }
+    SmallVector<Value> before{parameter};
     for (unsigned s = 0; s < optimizer.getStateNames().size(); ++s)
-      states.push_back(step.getArgument(firstState[i] + s));
-    llvm::append_range(
-        results,
-        update->apply(step.getArgument(i),
-                      vjp.getResult(loss.getNumResults() + position), states));
+      before.push_back(step.getArgument(own.first + s));
+    SmallVector<Value> after = update->apply(parameter, gradients[position],
+                                             ArrayRef(before).drop_front());
+    for (auto [next, previous] : llvm::zip(after, before))
+      next = whenUpdated(next, previous);
+    auto narrow = [&](Value value) {
+      return createMap(context, type, value,
+                       [](const FloatBuilder &f, ArrayRef<Value> v) {
+                         return f.convert(v[0]);
+                       });
+    };
+    results.push_back(own.master ? narrow(after[0]) : after[0]);
+    llvm::append_range(results, ArrayRef(after).drop_front());
+    if (own.master)
+      results.push_back(after[0]);
+    if (own.sum)
+      results.push_back(createPeriodic(micro, accumulate,
+                                       createScaled(micro, sums[position], 0.0),
+                                       sums[position]));
+    if (own.average) {
+      Value previous = step.getArgument(*own.average);
+      auto wide = cast<RankedTensorType>(previous.getType());
+      Value moved =
+          createMap(context, wide, {previous, after[0]},
+                    [&](const FloatBuilder &f, ArrayRef<Value> v) {
+                      return f.add(f.mul(f.c(average), v[0]),
+                                   f.mul(f.c(1 - average), f.convert(v[1])));
+                    });
+      results.push_back(
+          whenUpdated(createFirstOr(context, wide, after[0], moved), previous));
+    }
   }
   func::ReturnOp::create(builder, loc, results);
   return success();
+}
+
+std::string BuildTrainStepPass::checkOptions() const {
+  auto expect = [](StringRef name, StringRef what) {
+    return ("expected '" + name + "' to be " + what).str();
+  };
+  if (!(clipValue >= 0))
+    return expect("clip-value", "at least 0");
+  if (!(clipNorm >= 0))
+    return expect("clip-norm", "at least 0");
+  if (accumulate < 1)
+    return expect("accumulate", "at least 1");
+  if (!(average >= 0 && average < 1))
+    return expect("average", "at least 0 and less than 1");
+  if (!(lossScale > 0))
+    return expect("loss-scale", "positive");
+  return getSchedule().verify();
 }
 
 void BuildTrainStepPass::runOnOperation() {
@@ -247,6 +374,10 @@ void BuildTrainStepPass::runOnOperation() {
   if (!chosen) {
     module.emitError("unknown optimizer '")
         << optimizer << "'; known are sgd, momentum, adam, adamw";
+    return signalPassFailure();
+  }
+  if (std::string wrong = checkOptions(); !wrong.empty()) {
+    module.emitError(wrong);
     return signalPassFailure();
   }
   if (failed(checkLoss(loss)) || failed(buildTrainStep(loss, *chosen)))

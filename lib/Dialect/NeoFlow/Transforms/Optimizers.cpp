@@ -14,11 +14,7 @@
 
 using namespace neoflow;
 
-namespace {
-
-/// A compute over `type` whose body gets an element of each tensor of its shape
-/// among `inputs`, the only element of tensors of rank 0, and scalars.
-Value createMap(
+Value neoflow::createMap(
     const OptimizerContext &context, RankedTensorType type, ValueRange inputs,
     function_ref<Value(const FloatBuilder &, ArrayRef<Value>)> emit) {
   OpBuilder &builder = context.builder;
@@ -50,6 +46,8 @@ Value createMap(
   YieldOp::create(builder, context.loc, emit(scalars, values));
   return compute.getResult(0);
 }
+
+namespace {
 
 RankedTensorType typeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType());

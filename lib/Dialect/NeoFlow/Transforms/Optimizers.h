@@ -7,6 +7,8 @@
 
 #include "neoflow/Dialect/NeoFlow/IR/NeoFlow.h"
 
+#include "FloatBuilder.h"
+
 #include <memory>
 
 namespace neoflow {
@@ -15,14 +17,25 @@ struct OptimizerOptions {
   double weightDecay, momentum, beta1, beta2, epsilon;
 };
 
-/// Where an update is built: the learning rate, a float scalar, and the number
-/// of the step from zero, an i64 (null when the optimiser does not use it).
+/// Where an update is built: the learning rate, a float, and the number of the
+/// update from zero, an i64 (null when nobody uses it); scalars or tensors of
+/// rank 0.
 struct OptimizerContext {
   mlir::OpBuilder &builder;
   mlir::Location loc;
   mlir::Value learningRate;
   mlir::Value step;
 };
+
+/// A compute over `type` whose body gets an element of each tensor of its shape
+/// among `inputs`, the only element of tensors of rank 0, and scalars. `emit`
+/// works in the compute type of the elements.
+mlir::Value
+createMap(const OptimizerContext &context, mlir::RankedTensorType type,
+          mlir::ValueRange inputs,
+          llvm::function_ref<mlir::Value(const FloatBuilder &,
+                                         llvm::ArrayRef<mlir::Value>)>
+              emit);
 
 /// One step of an optimiser over all parameters.
 class OptimizerStep {

@@ -119,6 +119,10 @@ def BuildTrainStepPass : Pass<"neoflow-build-train-step", "::mlir::ModuleOp"> {
     is a `neoflow.vjp` of `@loss`, for neoflow-differentiate to expand.
     `@evaluate` returns the loss and the metrics.
 
+    Gradients are divided by the loss scale, averaged over `accumulate` steps,
+    clipped by value, clipped by norm, and given to the optimiser, in this order.
+    See docs/Training.md for the formulas and the states.
+
     On entry: `@loss` with one `neoflow.loss` result and a `neoflow.param`
     argument, of static shapes. Parameters with `neoflow.no_gradient` are not
     trained.
@@ -134,7 +138,30 @@ def BuildTrainStepPass : Pass<"neoflow-build-train-step", "::mlir::ModuleOp"> {
     Option<"beta1", "beta1", "double", "0.9", "decay of adam's mean">,
     Option<"beta2", "beta2", "double", "0.999", "decay of adam's square">,
     Option<"epsilon", "epsilon", "double", "1.0e-8",
-           "what adam adds to the root of the square">
+           "what adam adds to the root of the square">,
+    Option<"clipValue", "clip-value", "double", "0.0",
+           "bound of the elements of gradients; 0 for none">,
+    Option<"clipNorm", "clip-norm", "double", "0.0",
+           "bound of the norm of all gradients together; 0 for none">,
+    Option<"accumulate", "accumulate", "int64_t", "1",
+           "steps whose gradients are averaged for one update">,
+    Option<"schedule", "schedule", "std::string", "\"constant\"",
+           "of the learning rate: constant, linear, cosine, step or "
+           "inverse-sqrt">,
+    Option<"warmup", "warmup", "int64_t", "0",
+           "updates over which the learning rate rises to its value">,
+    Option<"scheduleSteps", "schedule-steps", "int64_t", "0",
+           "updates after which linear and cosine schedules are at zero">,
+    Option<"scheduleEvery", "schedule-every", "int64_t", "0",
+           "updates between the steps of a step schedule">,
+    Option<"scheduleGamma", "schedule-gamma", "double", "0.1",
+           "factor of a step of a step schedule">,
+    Option<"average", "average", "double", "0.0",
+           "decay of a moving average of the parameters; 0 for none">,
+    Option<"lossScale", "loss-scale", "double", "1.0",
+           "factor of the loss while it is differentiated">,
+    Option<"masterWeights", "master-weights", "bool", "false",
+           "keep parameters of half precision in f32 as well">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
