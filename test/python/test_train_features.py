@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import safetensors
 
+from run_bundle import Bundle
 from test_train import MODEL, prepare, train
 
 RATE = 0.05
@@ -152,6 +153,16 @@ def test_master_weights_keep_small_updates(tool, tmp_path):
         w, b = w - 1e-5 * g[0], b - 1e-5 * g[1]
     close(ends["master"]["w.master"], w, 1e-6)
     assert np.array_equal(ends["master"]["w"], ends["master"]["w.master"].astype("f2"))
+
+
+def test_gradient_alone(tool, tmp_path):
+    x, y = prepare(tmp_path, tool, 64, "--emit-grad")
+    generator = np.random.default_rng(3)
+    w, b = generator.standard_normal((3, 5)).astype("f4"), generator.standard_normal(3).astype("f4")
+    loss, *actual = Bundle(tmp_path / "model.nfb").call("gradient", [w, b, x, y.astype("i4")])
+    assert loss.shape == ()
+    for one, expected in zip(actual, gradients(w.astype("f8"), b.astype("f8"), x.astype("f8"), y), strict=True):
+        close(one, expected)
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,11 @@ static cl::list<std::string> trainStep(
     cl::desc("Options of the train step, as in clip-norm=1,average=0.99; see "
              "neoflow-opt --help for neoflow-build-train-step"),
     cl::value_desc("name=value[,...]"), cl::CommaSeparated, cl::cat(category));
+static cl::opt<bool>
+    emitGrad("emit-grad",
+             cl::desc("Compile @gradient too: the results of @loss, then the "
+                      "gradient of every trained parameter"),
+             cl::cat(category));
 static cl::opt<std::string>
     decider("partition", cl::desc("How kernels are formed: rules or none"),
             cl::init("rules"), cl::cat(category));
@@ -296,7 +301,7 @@ int main(int argc, char **argv) {
   llvm::raw_string_ostream(options.trainStepOptions)
       << "weight-decay=" << weightDecay << " momentum=" << momentum
       << " beta1=" << beta1 << " beta2=" << beta2 << " epsilon=" << epsilon
-      << " " << llvm::join(trainStep, " ");
+      << (emitGrad ? " gradient=true " : " ") << llvm::join(trainStep, " ");
   std::optional<Phase> phase;
   if (!compileToPhase.empty() && !(phase = getPhase(compileToPhase))) {
     std::string names;

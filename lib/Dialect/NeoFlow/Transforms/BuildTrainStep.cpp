@@ -42,6 +42,7 @@ private:
   LogicalResult checkLoss(func::FuncOp loss);
   void buildEvaluate(func::FuncOp loss);
   LogicalResult buildTrainStep(func::FuncOp loss, const Optimizer &optimizer);
+  LogicalResult buildGradient(func::FuncOp loss);
   std::string checkOptions() const;
   RateSchedule getSchedule() const {
     return {schedule, warmup, scheduleSteps, scheduleEvery, scheduleGamma};
@@ -143,6 +144,61 @@ void BuildTrainStepPass::buildEvaluate(func::FuncOp loss) {
   func::ReturnOp::create(builder, loss.getLoc(), results);
 }
 
+/// The derivative of `scale` times the loss with respect to the arguments
+/// `trained`.
+static FailureOr<VjpOp> createDerivative(OpBuilder &builder, func::FuncOp loss,
+                                         ValueRange arguments,
+                                         ArrayRef<unsigned> trained,
+                                         double scale) {
+  FunctionType type = loss.getFunctionType();
+  SmallVector<Value> cotangents;
+  for (unsigned i = 0; i < loss.getNumResults(); ++i) {
+    auto tensor = dyn_cast<RankedTensorType>(type.getResult(i));
+    if (!tensor || !isa<FloatType>(tensor.getElementType()))
+      continue;
+    if (!tensor.hasStaticShape())
+      return loss.emitError("expected result ")
+             << i << " of '@loss' to have a static shape, but got " << tensor;
+    double seed = loss.getResultAttr(i, attr::kLoss) ? scale : 0.0;
+    cotangents.push_back(arith::ConstantOp::create(
+        builder, loss.getLoc(),
+        DenseElementsAttr::get(
+            tensor, builder.getFloatAttr(tensor.getElementType(), seed))));
+  }
+  SmallVector<Type> types(type.getResults());
+  SmallVector<int64_t> wrt;
+  for (unsigned i : trained) {
+    types.push_back(type.getInput(i));
+    wrt.push_back(i);
+  }
+  return VjpOp::create(builder, loss.getLoc(), types, loss.getName(), arguments,
+                       wrt, cotangents);
+}
+
+LogicalResult BuildTrainStepPass::buildGradient(func::FuncOp loss) {
+  Signature signature;
+  SmallVector<unsigned> trained;
+  for (unsigned i = 0; i < loss.getNumArguments(); ++i) {
+    signature.addArgument(loss.getArgument(i).getType(), getArgAttrs(loss, i));
+    if (isTrained(loss, i))
+      trained.push_back(i);
+  }
+  for (unsigned i = 0; i < loss.getNumResults(); ++i)
+    signature.addResult(loss.getFunctionType().getResult(i),
+                        getResultAttrs(loss, i));
+  for (unsigned i : trained)
+    signature.addResult(loss.getArgument(i).getType(),
+                        DictionaryAttr::get(loss.getContext()));
+  func::FuncOp function = createFunction(loss, "gradient", signature);
+  OpBuilder builder = OpBuilder::atBlockEnd(&function.front());
+  FailureOr<VjpOp> vjp = createDerivative(
+      builder, loss, function.getArguments(), trained, /*scale=*/1.0);
+  if (failed(vjp))
+    return failure();
+  func::ReturnOp::create(builder, loss.getLoc(), vjp->getResults());
+  return success();
+}
+
 LogicalResult BuildTrainStepPass::buildTrainStep(func::FuncOp loss,
                                                  const Optimizer &optimizer) {
   Builder attrs(loss.getContext());
@@ -225,28 +281,11 @@ LogicalResult BuildTrainStepPass::buildTrainStep(func::FuncOp loss,
   OpBuilder builder = OpBuilder::atBlockEnd(&step.front());
   SmallVector<Value> arguments(
       step.getArguments().take_front(numLossArguments));
-  SmallVector<Value> cotangents;
-  for (unsigned i = 0; i < loss.getNumResults(); ++i) {
-    auto tensor = dyn_cast<RankedTensorType>(lossType.getResult(i));
-    if (!tensor || !isa<FloatType>(tensor.getElementType()))
-      continue;
-    if (!tensor.hasStaticShape())
-      return loss.emitError("expected result ")
-             << i << " of '@loss' to have a static shape, but got " << tensor;
-    double seed = loss.getResultAttr(i, attr::kLoss) ? lossScale : 0.0;
-    cotangents.push_back(arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(
-            tensor, builder.getFloatAttr(tensor.getElementType(), seed))));
-  }
-  SmallVector<Type> vjpTypes(lossType.getResults());
-  SmallVector<int64_t> wrt;
-  for (unsigned i : trained) {
-    vjpTypes.push_back(loss.getArgument(i).getType());
-    wrt.push_back(i);
-  }
-  auto vjp = VjpOp::create(builder, loc, vjpTypes, loss.getName(), arguments,
-                           wrt, cotangents);
+  FailureOr<VjpOp> derivative =
+      createDerivative(builder, loss, arguments, trained, lossScale);
+  if (failed(derivative))
+    return failure();
+  VjpOp vjp = *derivative;
   SmallVector<Value> results(vjp.getResults().take_front(loss.getNumResults()));
   OptimizerContext micro{builder, loc, step.getArgument(*rateArgument),
                          stepArgument ? step.getArgument(*stepArgument)
@@ -364,8 +403,9 @@ void BuildTrainStepPass::runOnOperation() {
     module.emitError("expected a function '@loss' to train");
     return signalPassFailure();
   }
-  for (StringRef name : {"train_step", "evaluate"})
-    if (Operation *other = module.lookupSymbol(name)) {
+  for (StringRef name : {"train_step", "evaluate", "gradient"})
+    if (Operation *other = module.lookupSymbol(name);
+        other && (gradient || name != "gradient")) {
       other->emitError("'@") << name << "' is there already";
       return signalPassFailure();
     }
@@ -380,7 +420,8 @@ void BuildTrainStepPass::runOnOperation() {
     module.emitError(wrong);
     return signalPassFailure();
   }
-  if (failed(checkLoss(loss)) || failed(buildTrainStep(loss, *chosen)))
+  if (failed(checkLoss(loss)) || failed(buildTrainStep(loss, *chosen)) ||
+      (gradient && failed(buildGradient(loss))))
     return signalPassFailure();
   buildEvaluate(loss);
 }

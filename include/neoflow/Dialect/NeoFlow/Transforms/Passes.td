@@ -161,7 +161,10 @@ def BuildTrainStepPass : Pass<"neoflow-build-train-step", "::mlir::ModuleOp"> {
     Option<"lossScale", "loss-scale", "double", "1.0",
            "factor of the loss while it is differentiated">,
     Option<"masterWeights", "master-weights", "bool", "false",
-           "keep parameters of half precision in f32 as well">
+           "keep parameters of half precision in f32 as well">,
+    Option<"gradient", "gradient", "bool", "false",
+           "make @gradient as well: what @loss returns, then the gradient of "
+           "every trained parameter">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
