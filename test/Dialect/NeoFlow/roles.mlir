@@ -182,3 +182,9 @@ module attributes {neoflow.optimizer = "adam", neoflow.learning_rate = 0.001} {}
 // role_c12
 // expected-error @+1 {{expected 'neoflow.materialize' without a value, on a neoflow.compute}}
 func.func private @materialized() attributes {neoflow.materialize}
+
+// -----
+
+// role_c13
+// expected-error @+1 {{expected arguments to have names of their own, but 0 and 2 are both called "w"; a tensor that is used twice is one argument}}
+func.func private @tied(tensor<4xf32> {neoflow.param = "w"}, tensor<4xf32> {neoflow.param = "v"}, tensor<4xf32> {neoflow.state = "w"})

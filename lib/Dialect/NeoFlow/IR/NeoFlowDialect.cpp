@@ -111,6 +111,20 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
+/// role_c13: no earlier argument of `function` goes by the same name.
+static LogicalResult verifyUniqueName(FunctionOpInterface function,
+                                      unsigned argument, Attribute name) {
+  for (unsigned other = 0; other < argument; ++other)
+    for (StringRef role :
+         {attr::kParam, attr::kState, attr::kInput, attr::kLabel})
+      if (function.getArgAttr(other, role) == name)
+        return function->emitError("expected arguments to have names of their "
+                                   "own, but ")
+               << other << " and " << argument << " are both called " << name
+               << "; a tensor that is used twice is one argument";
+  return success();
+}
+
 LogicalResult NeoFlowDialect::verifyRegionArgAttribute(
     Operation *op, unsigned, unsigned argIndex, NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
@@ -126,7 +140,9 @@ LogicalResult NeoFlowDialect::verifyRegionArgAttribute(
       return op->emitError("expected argument ")
              << argIndex << " with '" << name << "' to be a tensor, but got "
              << type;
-    return verifyName(op, attribute);
+    if (failed(verifyName(op, attribute)))
+      return failure();
+    return verifyUniqueName(function, argIndex, attribute.getValue());
   }
   if (name == attr::kSeed || name == attr::kStep) {
     // role_c3
