@@ -44,7 +44,7 @@ else
 fi
 
 say "training on Fashion-MNIST"
-build/bin/neoflow-run train "$bundle" --data fashion-mnist --epochs 2 || die "training stopped; see the messages above"
+build/bin/neoflow-run train "$bundle" --data fashion-mnist --epochs 2 --checkpoint "$folder/capsnet.safetensors" || die "training stopped; see the messages above"
 
 say "the trained program is in $bundle; look inside with"
 echo "  build/bin/neoflow-bundle inspect $bundle"
