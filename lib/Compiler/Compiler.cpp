@@ -123,7 +123,7 @@ FailureOr<std::string> neoflow::compileBundle(ModuleOp module,
   for (const auto &[name, bytes] : entries)
     checksums[name] = sha256(bytes);
   std::string source = llvm::sys::path::filename(options.source).str();
-  json manifest = {{"format", 1},
+  json manifest = {{"format", 2},
                    {"producer",
                     {{"name", "neoflow-compile"},
                      {"version", getVersion()},

@@ -181,7 +181,8 @@ json BundleCompiler::describeKernels() {
 
 json BundleCompiler::describePrograms() {
   json list = json::array();
-  static const char *kinds[] = {"argument", "result", "arena", "constant"};
+  static const char *kinds[] = {"argument", "result", "arena",
+                                "constant", "slice",  "alternate"};
   for (const CompiledProgram &entry : programs) {
     const Program &program = entry.program;
     json buffers = json::array(), launches = json::array();
@@ -191,14 +192,24 @@ json BundleCompiler::describePrograms() {
         item["offset"] = buffer.offset;
       else if (buffer.kind == ProgramBuffer::constant)
         item["name"] = buffer.name;
-      else
+      else if (buffer.loop < 0)
         item["index"] = buffer.index;
+      else
+        item.update({{"of", buffer.index}, {"loop", buffer.loop}});
+      if (buffer.kind == ProgramBuffer::slice)
+        item["reverse"] = buffer.reverse;
+      else if (buffer.kind == ProgramBuffer::alternate)
+        item["odd"] = buffer.odd;
       item["bytes"] = buffer.bytes;
       buffers.push_back(item);
     }
     for (const ProgramLaunch &launch : program.launches)
       launches.push_back({{"kernel", kernelIndex.at(launch.kernel)},
                           {"buffers", launch.buffers}});
+    json loops = json::array();
+    for (const ProgramLoop &loop : program.loops)
+      loops.push_back(
+          {{"first", loop.first}, {"last", loop.last}, {"steps", loop.steps}});
     list.push_back({{"function", entry.function},
                     {"dims", entry.dims},
                     {"arena", program.arena},
@@ -206,7 +217,8 @@ json BundleCompiler::describePrograms() {
                     {"buffers", buffers},
                     {"arguments", program.arguments},
                     {"results", program.results},
-                    {"launches", launches}});
+                    {"launches", launches},
+                    {"loops", loops}});
   }
   return list;
 }

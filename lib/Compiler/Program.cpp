@@ -45,6 +45,21 @@ static bool readsPointwise(KernelOp kernel, unsigned position) {
 
 namespace {
 
+/// A function whose launches are being added: once for the program itself, and
+/// once for each scan that calls it.
+struct Scope {
+  explicit Scope(func::FuncOp function) : function(function) {
+    for (auto [time, op] : llvm::enumerate(function.front()))
+      timeOf[&op] = static_cast<int>(time);
+  }
+
+  func::FuncOp function;
+  llvm::DenseMap<Operation *, int> timeOf;
+  llvm::DenseMap<Value, int> bufferOf;
+  /// Copies at the end: from a value to a buffer.
+  SmallVector<std::pair<Value, int>> copies;
+};
+
 class ProgramBuilder {
 public:
   ProgramBuilder(
@@ -62,9 +77,19 @@ private:
     program.buffers.push_back(std::move(buffer));
     return static_cast<int>(program.buffers.size()) - 1;
   }
-  void bindResults();
-  bool canUpdateInPlace(LaunchOp producer, BlockArgument argument, Type type);
-  FailureOr<int> getBuffer(Value value);
+  int addArenaBuffer(Type type) {
+    return addBuffer({ProgramBuffer::arena, 0, 0, "", getBufferBytes(type)});
+  }
+  void bindResults(Scope &scope);
+  bool canUpdateInPlace(Scope &scope, Operation *producer,
+                        BlockArgument argument);
+  FailureOr<int> getBuffer(Scope &scope, Value value);
+  LogicalResult addOperations(Scope &scope);
+  LogicalResult addLaunch(Scope &scope, LaunchOp launch);
+  LogicalResult addScan(Scope &scope, ScanOp scan);
+  FailureOr<int> bindCarry(Scope &scope, ScanOp scan, Scope &step, unsigned i,
+                           int loop);
+  LogicalResult addCopy(Scope &scope, Value value, int buffer);
   void placeArena();
 
   func::FuncOp function;
@@ -73,27 +98,25 @@ private:
   function_ref<FailureOr<std::string>(RankedTensorType)> createCopy;
   SymbolTable symbols;
   Program program;
-  SmallVector<LaunchOp> launches;
-  llvm::DenseMap<Operation *, int> timeOf;
-  llvm::DenseMap<Value, int> bufferOf;
-  /// Copies at the end: from a value to an argument's buffer.
-  SmallVector<std::pair<Value, int>> copies;
 };
 
 } // namespace
 
 /// The kernel that makes the new state must not read the old one other than
 /// element by element, and nobody may read the old one later.
-bool ProgramBuilder::canUpdateInPlace(LaunchOp producer, BlockArgument argument,
-                                      Type type) {
-  auto kernel = symbols.lookup<KernelOp>(producer.getCallee());
+bool ProgramBuilder::canUpdateInPlace(Scope &scope, Operation *producer,
+                                      BlockArgument argument) {
+  auto maker = dyn_cast_or_null<LaunchOp>(producer);
+  if (!maker)
+    return false;
+  auto kernel = symbols.lookup<KernelOp>(maker.getCallee());
   for (Operation *user : argument.getUsers()) {
     auto launch = dyn_cast<LaunchOp>(user);
     if (!launch)
       return false; // Returned as it was: the old value must survive.
-    if (timeOf.lookup(launch) > timeOf.lookup(producer))
+    if (scope.timeOf.lookup(launch) > scope.timeOf.lookup(maker))
       return false;
-    if (launch != producer)
+    if (launch != maker)
       continue;
     for (auto [i, operand] : llvm::enumerate(launch.getOperands()))
       if (operand == argument && !readsPointwise(kernel, i))
@@ -102,11 +125,11 @@ bool ProgramBuilder::canUpdateInPlace(LaunchOp producer, BlockArgument argument,
   return true;
 }
 
-void ProgramBuilder::bindResults() {
-  auto terminator = cast<func::ReturnOp>(function.front().getTerminator());
-  program.results.resize(terminator.getNumOperands());
+void ProgramBuilder::bindResults(Scope &scope) {
+  Operation *terminator = function.front().getTerminator();
+  program.results.resize(terminator->getNumOperands());
   // States first: they decide where values live.
-  for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
     auto state = function.getResultAttrOfType<IntegerAttr>(i, attr::kNewState);
     if (!state)
       continue;
@@ -115,20 +138,19 @@ void ProgramBuilder::bindResults() {
     program.results[i] = buffer;
     if (value == argument)
       continue;
-    auto producer = value.getDefiningOp<LaunchOp>();
-    if (producer && !bufferOf.contains(value) &&
-        canUpdateInPlace(producer, argument, value.getType()))
-      bufferOf[value] = buffer;
+    if (!scope.bufferOf.contains(value) &&
+        canUpdateInPlace(scope, value.getDefiningOp(), argument))
+      scope.bufferOf[value] = buffer;
     else
-      copies.push_back({value, buffer});
+      scope.copies.push_back({value, buffer});
   }
-  for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
     if (function.getResultAttr(i, attr::kNewState))
       continue;
     int buffer = addBuffer({ProgramBuffer::result, static_cast<int>(i), 0, "",
                             getBufferBytes(value.getType())});
     program.results[i] = buffer;
-    bufferOf[value] = buffer;
+    scope.bufferOf[value] = buffer;
   }
 }
 
@@ -150,9 +172,9 @@ static DenseElementsAttr getDense(Attribute attribute, Type type) {
   return {};
 }
 
-FailureOr<int> ProgramBuilder::getBuffer(Value value) {
-  auto it = bufferOf.find(value);
-  if (it != bufferOf.end())
+FailureOr<int> ProgramBuilder::getBuffer(Scope &scope, Value value) {
+  auto it = scope.bufferOf.find(value);
+  if (it != scope.bufferOf.end())
     return it->second;
   int buffer;
   Attribute attribute;
@@ -176,80 +198,229 @@ FailureOr<int> ProgramBuilder::getBuffer(Value value) {
     buffer = addBuffer(
         {ProgramBuffer::constant, 0, 0, name, getBufferBytes(value.getType())});
   } else {
-    buffer = addBuffer(
-        {ProgramBuffer::arena, 0, 0, "", getBufferBytes(value.getType())});
+    buffer = addArenaBuffer(value.getType());
   }
-  bufferOf[value] = buffer;
+  scope.bufferOf[value] = buffer;
   return buffer;
 }
 
+/// The loops around launch `time`, outermost first.
+static SmallVector<int> getLoopsAround(const Program &program, int time) {
+  SmallVector<int> around;
+  for (auto [i, loop] : llvm::enumerate(program.loops))
+    if (loop.first <= time && time < loop.last)
+      around.push_back(static_cast<int>(i));
+  return around;
+}
+
+/// Calls `use` for the buffer in memory behind `buffer`, with the outermost
+/// loop in which the address moves, or -1.
+static void forEachPlace(const Program &program, int buffer, int loop,
+                         function_ref<void(int, int)> use) {
+  const ProgramBuffer &entry = program.buffers[buffer];
+  switch (entry.kind) {
+  case ProgramBuffer::alternate:
+    forEachPlace(program, entry.odd, entry.loop, use);
+    [[fallthrough]];
+  case ProgramBuffer::slice:
+    return forEachPlace(program, entry.index, entry.loop, use);
+  default:
+    return use(buffer, loop);
+  }
+}
+
 void ProgramBuilder::placeArena() {
-  std::vector<int> ids;
+  struct Uses {
+    int first, last;
+    /// The loops that all uses have in common, outermost first.
+    SmallVector<int> loops;
+    SmallVector<int> times;
+  };
+  llvm::MapVector<int, Uses> usesOf;
+  for (int time = 0; time < static_cast<int>(program.launches.size()); ++time) {
+    SmallVector<int> around = getLoopsAround(program, time);
+    for (int buffer : program.launches[time].buffers)
+      forEachPlace(program, buffer, -1, [&](int place, int loop) {
+        if (program.buffers[place].kind != ProgramBuffer::arena)
+          return;
+        SmallVector<int> loops(around);
+        if (loop >= 0)
+          loops.truncate(llvm::find(loops, loop) - loops.begin());
+        auto [it, inserted] = usesOf.insert({place, {time, time, loops, {}}});
+        Uses &uses = it->second;
+        uses.times.push_back(time);
+        unsigned common = 0;
+        while (common < std::min(uses.loops.size(), loops.size()) &&
+               uses.loops[common] == loops[common])
+          ++common;
+        uses.loops.truncate(common);
+      });
+  }
   std::vector<partition::Lifetime> lives;
-  std::map<int, size_t> lifeOf;
-  for (auto [time, launch] : llvm::enumerate(program.launches)) {
-    for (int buffer : launch.buffers) {
-      if (program.buffers[buffer].kind != ProgramBuffer::arena)
-        continue;
-      auto [it, inserted] = lifeOf.insert({buffer, lives.size()});
-      int now = static_cast<int>(time);
-      if (inserted) {
-        ids.push_back(buffer);
-        lives.push_back({program.buffers[buffer].bytes, now, now});
+  for (auto &[buffer, uses] : usesOf) {
+    // What is used in a loop and outside of it lives for all of the loop's
+    // steps.
+    for (int time : uses.times) {
+      SmallVector<int> around = getLoopsAround(program, time);
+      int first = time, last = time;
+      if (around.size() > uses.loops.size()) {
+        const ProgramLoop &loop = program.loops[around[uses.loops.size()]];
+        first = loop.first;
+        last = loop.last - 1;
       }
-      lives[it->second].last = now;
+      uses.first = std::min(uses.first, first);
+      uses.last = std::max(uses.last, last);
     }
+    lives.push_back({program.buffers[buffer].bytes, uses.first, uses.last});
   }
   partition::MemoryPlan plan = partition::planMemory(lives, NEOFLOW_ALIGNMENT);
-  for (size_t i = 0; i < ids.size(); ++i)
-    program.buffers[ids[i]].offset = plan.offsets[i];
+  for (auto [i, entry] : llvm::enumerate(usesOf))
+    program.buffers[entry.first].offset = plan.offsets[i];
   program.arena = plan.arena;
   program.maxLive = plan.maxLive;
 }
 
-FailureOr<Program> ProgramBuilder::run() {
-  for (Operation &op : function.front().without_terminator()) {
-    if (auto launch = dyn_cast<LaunchOp>(op)) {
-      timeOf[launch] = static_cast<int>(launches.size());
-      launches.push_back(launch);
-    } else if (!op.hasTrait<OpTrait::ConstantLike>()) {
-      op.emitError("cannot stand in a program, which holds launches only");
+LogicalResult ProgramBuilder::addCopy(Scope &scope, Value value, int buffer) {
+  FailureOr<int> source = getBuffer(scope, value);
+  FailureOr<std::string> kernel =
+      createCopy(cast<RankedTensorType>(value.getType()));
+  if (failed(source) || failed(kernel))
+    return failure();
+  program.launches.push_back({*kernel, {*source, buffer}});
+  return success();
+}
+
+LogicalResult ProgramBuilder::addLaunch(Scope &scope, LaunchOp launch) {
+  ProgramLaunch entry;
+  entry.kernel = addKernel(symbols.lookup<KernelOp>(launch.getCallee()));
+  auto bind = [&](Value value) {
+    FailureOr<int> buffer = getBuffer(scope, value);
+    if (succeeded(buffer))
+      entry.buffers.push_back(*buffer);
+    return LogicalResult(buffer);
+  };
+  for (Value operand : launch.getOperands())
+    if (failed(bind(operand)))
       return failure();
+  for (Value result : launch.getResults())
+    if (failed(bind(result)))
+      return failure();
+  program.launches.push_back(std::move(entry));
+  return success();
+}
+
+/// Gives carry `i` its place: one buffer when a step updates it in place, and
+/// otherwise two that take turns. Returns the one that the first step reads.
+FailureOr<int> ProgramBuilder::bindCarry(Scope &scope, ScanOp scan, Scope &step,
+                                         unsigned i, int loop) {
+  FailureOr<int> last = getBuffer(scope, scan.getResult(i));
+  if (failed(last))
+    return failure();
+  BlockArgument argument = step.function.getArgument(i);
+  Value next = step.function.front().getTerminator()->getOperand(i);
+  if (canUpdateInPlace(step, next.getDefiningOp(), argument)) {
+    step.bufferOf[argument] = step.bufferOf[next] = *last;
+    return *last;
+  }
+  int other = addArenaBuffer(argument.getType());
+  // The last step writes the result.
+  bool isEven = scan.getSteps() % 2 == 0;
+  int even = isEven ? *last : other, odd = isEven ? other : *last;
+  int64_t bytes = getBufferBytes(argument.getType());
+  auto alternate = [&](int first, int second) {
+    ProgramBuffer buffer{ProgramBuffer::alternate, first, 0, "", bytes};
+    buffer.loop = loop;
+    buffer.odd = second;
+    return addBuffer(buffer);
+  };
+  step.bufferOf[argument] = alternate(even, odd);
+  step.bufferOf[next] = alternate(odd, even);
+  return even;
+}
+
+LogicalResult ProgramBuilder::addScan(Scope &scope, ScanOp scan) {
+  auto callee = symbols.lookup<func::FuncOp>(scan.getCallee());
+  Scope step(callee);
+  int loop = static_cast<int>(program.loops.size());
+  program.loops.push_back({0, 0, scan.getSteps()});
+  for (unsigned i = 0; i < scan.getNumCarries(); ++i) {
+    FailureOr<int> first = bindCarry(scope, scan, step, i, loop);
+    if (failed(first) || failed(addCopy(scope, scan.getCarries()[i], *first)))
+      return failure();
+  }
+  auto addSlice = [&](Value stack, Type type) -> FailureOr<int> {
+    FailureOr<int> whole = getBuffer(scope, stack);
+    if (failed(whole))
+      return failure();
+    int64_t bytes = getBufferBytes(type);
+    ProgramBuffer slice{ProgramBuffer::slice, *whole, 0, "", bytes};
+    slice.loop = loop;
+    slice.reverse = scan.getReverse();
+    return addBuffer(slice);
+  };
+  unsigned position = scan.getNumCarries();
+  for (Value stack : scan.getStacked()) {
+    BlockArgument argument = callee.getArgument(position++);
+    FailureOr<int> slice = addSlice(stack, argument.getType());
+    if (failed(slice))
+      return failure();
+    step.bufferOf[argument] = *slice;
+  }
+  for (Value invariant : scan.getInvariants()) {
+    FailureOr<int> buffer = getBuffer(scope, invariant);
+    if (failed(buffer))
+      return failure();
+    step.bufferOf[callee.getArgument(position++)] = *buffer;
+  }
+  for (auto [stack, value] :
+       llvm::zip(scan.getOutputs(),
+                 callee.front().getTerminator()->getOperands().drop_front(
+                     scan.getNumCarries()))) {
+    FailureOr<int> slice = addSlice(stack, value.getType());
+    if (failed(slice))
+      return failure();
+    step.bufferOf[value] = *slice;
+  }
+  program.loops[loop].first = static_cast<int>(program.launches.size());
+  if (failed(addOperations(step)))
+    return failure();
+  program.loops[loop].last = static_cast<int>(program.launches.size());
+  return success();
+}
+
+LogicalResult ProgramBuilder::addOperations(Scope &scope) {
+  for (Operation &op : scope.function.front().without_terminator()) {
+    if (op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (auto scan = dyn_cast<ScanOp>(op)) {
+      if (failed(addScan(scope, scan)))
+        return failure();
+    } else if (auto launch = dyn_cast<LaunchOp>(op)) {
+      if (failed(addLaunch(scope, launch)))
+        return failure();
+    } else {
+      return op.emitError("cannot stand in a program, which holds launches and "
+                          "scans only");
     }
   }
+  for (auto [value, buffer] : scope.copies)
+    if (failed(addCopy(scope, value, buffer)))
+      return failure();
+  return success();
+}
+
+FailureOr<Program> ProgramBuilder::run() {
+  Scope scope(function);
   for (BlockArgument argument : function.getArguments()) {
     int buffer = addBuffer({ProgramBuffer::argument,
                             static_cast<int>(argument.getArgNumber()), 0, "",
                             getBufferBytes(argument.getType())});
     program.arguments.push_back(buffer);
-    bufferOf[argument] = buffer;
+    scope.bufferOf[argument] = buffer;
   }
-  bindResults();
-  for (LaunchOp launch : launches) {
-    ProgramLaunch entry;
-    entry.kernel = addKernel(symbols.lookup<KernelOp>(launch.getCallee()));
-    auto bind = [&](Value value) {
-      FailureOr<int> buffer = getBuffer(value);
-      if (succeeded(buffer))
-        entry.buffers.push_back(*buffer);
-      return LogicalResult(buffer);
-    };
-    for (Value operand : launch.getOperands())
-      if (failed(bind(operand)))
-        return failure();
-    for (Value result : launch.getResults())
-      if (failed(bind(result)))
-        return failure();
-    program.launches.push_back(std::move(entry));
-  }
-  for (auto [value, buffer] : copies) {
-    FailureOr<int> source = getBuffer(value);
-    FailureOr<std::string> kernel =
-        createCopy(cast<RankedTensorType>(value.getType()));
-    if (failed(source) || failed(kernel))
-      return failure();
-    program.launches.push_back({*kernel, {*source, buffer}});
-  }
+  bindResults(scope);
+  if (failed(addOperations(scope)))
+    return failure();
   placeArena();
   return program;
 }

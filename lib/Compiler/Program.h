@@ -16,14 +16,21 @@
 namespace neoflow {
 
 struct ProgramBuffer {
-  enum Kind { argument, result, arena, constant } kind;
-  /// Of the argument or result.
+  enum Kind { argument, result, arena, constant, slice, alternate } kind;
+  /// Of the argument or result; the buffer of a slice, and that of an alternate
+  /// at even steps.
   int index = 0;
   /// In the arena.
   int64_t offset = 0;
   /// Of the constant.
   std::string name;
   int64_t bytes = 0;
+  /// Of slices and alternates: the loop whose step counts.
+  int loop = -1;
+  /// Of the alternate at odd steps.
+  int odd = -1;
+  /// The first step has the last slice.
+  bool reverse = false;
 };
 
 struct ProgramLaunch {
@@ -31,10 +38,18 @@ struct ProgramLaunch {
   std::vector<int> buffers;
 };
 
+/// Launches from `first` to before `last` run `steps` times.
+struct ProgramLoop {
+  int first = 0, last = 0;
+  int64_t steps = 0;
+};
+
 struct Program {
   std::vector<ProgramBuffer> buffers;
   std::vector<int> arguments, results;
   std::vector<ProgramLaunch> launches;
+  /// Outer loops before those inside.
+  std::vector<ProgramLoop> loops;
   int64_t arena = 0, maxLive = 0;
 };
 

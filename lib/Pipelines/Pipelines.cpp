@@ -56,6 +56,7 @@ LogicalResult neoflow::buildPhase(OpPassManager &manager, Phase phase,
     manager.addPass(createSymbolDCEPass());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
+    manager.addPass(createSimplifyScansPass());
     return success();
   case Phase::partition: {
     OpPassManager &functions = manager.nest<func::FuncOp>();

@@ -24,7 +24,8 @@ BoundProgram::BoundProgram(const Program &program)
     : program(program), argumentMemory(program.arguments.size()),
       resultMemory(program.results.size()),
       variables(program.arguments.size(), -1),
-      addresses(program.buffers.size(), nullptr), uses(program.buffers.size()) {
+      addresses(program.buffers.size(), nullptr), uses(program.buffers.size()),
+      moving(program.loops.size()) {
   size_t count = 0;
   for (const Launch &launch : program.launches)
     count += launch.buffers.size();
@@ -35,6 +36,69 @@ BoundProgram::BoundProgram(const Program &program)
     for (int64_t buffer : launch.buffers)
       uses[buffer].push_back(slot++);
   }
+  for (size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i].moves())
+      moving[program.buffers[i].loop].push_back(static_cast<int64_t>(i));
+}
+
+void BoundProgram::moveTo(size_t loop, int64_t step) {
+  for (int64_t i : moving[loop]) {
+    const ProgramBuffer &buffer = program.buffers[i];
+    if (buffer.kind == ProgramBuffer::Kind::Alternate) {
+      setAddress(i, addresses[step % 2 ? buffer.odd : buffer.index]);
+      continue;
+    }
+    int64_t slice =
+        buffer.reverse ? program.loops[loop].steps - 1 - step : step;
+    setAddress(i, static_cast<char *>(addresses[buffer.index]) +
+                      slice * buffer.bytes);
+  }
+}
+
+namespace {
+/// Tells positions in the whole program.
+struct ShiftedObserver : LaunchObserver {
+  LaunchObserver &observer;
+  size_t first;
+  ShiftedObserver(LaunchObserver &observer, size_t first)
+      : observer(observer), first(first) {}
+  void launched(size_t launch, double seconds) override {
+    observer.launched(first + launch, seconds);
+  }
+};
+} // namespace
+
+Status BoundProgram::run(LoadedTarget &kernels, LaunchObserver *observer) {
+  return run(kernels, observer, 0, static_cast<int64_t>(bound.size()), 0);
+}
+
+Status BoundProgram::run(LoadedTarget &kernels, LaunchObserver *observer,
+                         int64_t first, int64_t last, size_t loop) {
+  auto runUntil = [&](int64_t end) {
+    if (first == end)
+      return Status::success();
+    if (!observer)
+      return kernels.run(bound.data() + first, end - first);
+    ShiftedObserver shifted(*observer, first);
+    return kernels.run(bound.data() + first, end - first, &shifted);
+  };
+  const std::vector<Loop> &loops = program.loops;
+  for (; loop < loops.size() && loops[loop].first < last; ++loop) {
+    // One inside a loop that has been performed.
+    if (loops[loop].first < first)
+      continue;
+    if (Status status = runUntil(loops[loop].first); !status.ok())
+      return status;
+    for (int64_t step = 0; step < loops[loop].steps; ++step) {
+      moveTo(loop, step);
+      if (Status status = run(kernels, observer, loops[loop].first,
+                              loops[loop].last, loop + 1);
+          !status.ok())
+        return status;
+    }
+    first = loops[loop].last;
+  }
+  return runUntil(last);
 }
 
 void BoundProgram::setAddress(int64_t buffer, void *address) {

@@ -60,17 +60,28 @@ public:
 
   void setAddress(int64_t buffer, void *address);
   void *address(int64_t buffer) const { return addresses[buffer]; }
-  const std::vector<BoundLaunch> &launches() const { return bound; }
+  /// Performs all launches, those of loops once for each step.
+  Status run(LoadedTarget &kernels, LaunchObserver *observer);
   /// Whether the kernels write a result straight to its own buffer.
   bool hasOwnBuffer(size_t result) const;
 
 private:
+  /// The launches from `first` to before `last`, and those of the loops from
+  /// `loop` on that are inside.
+  Status run(LoadedTarget &kernels, LaunchObserver *observer, int64_t first,
+             int64_t last, size_t loop);
+  /// Moves what depends on the step of a loop.
+  void moveTo(size_t loop, int64_t step);
+
   std::vector<void *> addresses;
   /// The arguments of all launches, one launch after the other.
   std::vector<void *> slots;
   std::vector<BoundLaunch> bound;
   /// The slots of each buffer.
   std::vector<std::vector<size_t>> uses;
+  /// The buffers that move in each loop, in an order in which each comes after
+  /// those that it is made of.
+  std::vector<std::vector<int64_t>> moving;
 };
 
 } // namespace neoflow::runtime

@@ -60,6 +60,12 @@ public:
     return has(key) ? (*this)[key].count() : otherwise;
   }
 
+  bool truth() const {
+    if (!value.is_boolean())
+      fail("expected true or false");
+    return value.get<bool>();
+  }
+
   double number() const {
     if (!value.is_number())
       fail("expected a number");
@@ -215,6 +221,15 @@ static ProgramBuffer parseBuffer(const Node &node) {
   } else if (kind == "constant") {
     buffer.kind = ProgramBuffer::Kind::Constant;
     buffer.name = node["name"].text();
+  } else if (kind == "slice" || kind == "alternate") {
+    buffer.kind = kind == "slice" ? ProgramBuffer::Kind::Slice
+                                  : ProgramBuffer::Kind::Alternate;
+    buffer.index = node["of"].count();
+    buffer.loop = node["loop"].count();
+    if (buffer.kind == ProgramBuffer::Kind::Slice)
+      buffer.reverse = node["reverse"].truth();
+    else
+      buffer.odd = node["odd"].count();
   } else {
     node["kind"].fail("unknown kind of buffer '" + kind + "'");
   }
@@ -237,6 +252,11 @@ static Program parseProgram(const Node &node) {
     program.launches.push_back(
         {entry["kernel"].count(), entry["buffers"].counts()});
   });
+  if (node.has("loops"))
+    node["loops"].each([&](const Node &entry) {
+      program.loops.push_back({entry["first"].count(), entry["last"].count(),
+                               entry["steps"].count()});
+    });
   return program;
 }
 

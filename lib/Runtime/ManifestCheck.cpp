@@ -56,6 +56,21 @@ std::optional<Shape> runtime::resolve(const std::vector<Dimension> &shape,
   return sizes;
 }
 
+std::vector<size_t> Program::loopsAround(int64_t launch) const {
+  std::vector<size_t> around;
+  for (size_t i = 0; i < loops.size(); ++i)
+    if (loops[i].first <= launch && launch < loops[i].last)
+      around.push_back(i);
+  return around;
+}
+
+int64_t Program::executions(int64_t launch) const {
+  int64_t count = 1;
+  for (size_t loop : loopsAround(launch))
+    count *= loops[loop].steps;
+  return count;
+}
+
 static bool isKept(Role role) {
   return role == Role::Param || role == Role::State;
 }
@@ -117,6 +132,8 @@ struct ProgramCheck {
   }
 
   Status run() const {
+    if (Status status = checkLoops(); !status.ok())
+      return status;
     if (Status status = checkBuffers(); !status.ok())
       return status;
     if (Status status = checkSignature(); !status.ok())
@@ -134,6 +151,56 @@ struct ProgramCheck {
     if (!count)
       return fail("'", value.name, "' is too large");
     return static_cast<int64_t>(*count * byteSize(value.type));
+  }
+
+  Status checkLoops() const {
+    for (size_t i = 0; i < program.loops.size(); ++i) {
+      const Loop &loop = program.loops[i];
+      if (loop.first > loop.last ||
+          loop.last > static_cast<int64_t>(program.launches.size()))
+        return fail("loop ", i, " over launches ", loop.first, " to ",
+                    loop.last, " of ", program.launches.size());
+      for (size_t j = 0; j < i; ++j) {
+        const Loop &outer = program.loops[j];
+        bool apart = loop.first >= outer.last || loop.last <= outer.first;
+        bool inside = loop.first >= outer.first && loop.last <= outer.last;
+        if (!apart && !inside)
+          return fail("loop ", i, " is neither inside of loop ", j,
+                      " nor apart from it");
+      }
+    }
+    return Status::success();
+  }
+
+  /// A slice or an alternate is made of earlier buffers that move in no loop
+  /// but those around its own.
+  Status checkMoving(size_t i, const ProgramBuffer &buffer) const {
+    if (buffer.loop >= static_cast<int64_t>(program.loops.size()))
+      return fail("buffer ", i, " moves in loop ", buffer.loop,
+                  ", which does not exist");
+    const Loop &loop = program.loops[buffer.loop];
+    for (int64_t part : {buffer.index, buffer.odd}) {
+      if (part < 0)
+        continue;
+      if (part >= static_cast<int64_t>(i))
+        return fail("buffer ", i, " is made of buffer ", part,
+                    ", which does not come before it");
+      const ProgramBuffer &whole = program.buffers[part];
+      if (whole.moves()) {
+        const Loop &outer = program.loops[whole.loop];
+        if (outer.first > loop.first || outer.last < loop.last ||
+            whole.loop > buffer.loop)
+          return fail("buffer ", i, " is made of buffer ", part,
+                      ", which moves in a loop that is not around it");
+      }
+      int64_t count =
+          buffer.kind == ProgramBuffer::Kind::Slice ? loop.steps : 1;
+      if (buffer.bytes > 0 && count > whole.bytes / buffer.bytes)
+        return fail("buffer ", i, " of ", count, " times ", buffer.bytes,
+                    " bytes ends outside buffer ", part, " of ", whole.bytes,
+                    " bytes");
+    }
+    return Status::success();
   }
 
   Status checkBuffers() const {
@@ -160,6 +227,11 @@ struct ProgramCheck {
           return status;
         break;
       case ProgramBuffer::Kind::Constant:
+        break;
+      case ProgramBuffer::Kind::Slice:
+      case ProgramBuffer::Kind::Alternate:
+        if (Status status = checkMoving(i, buffer); !status.ok())
+          return status;
         break;
       }
     }
@@ -232,10 +304,18 @@ struct ProgramCheck {
       if (launch.kernel >= static_cast<int64_t>(target.kernels.size()))
         return fail("launch ", i, " is of kernel ", launch.kernel,
                     ", which does not exist");
-      for (int64_t buffer : launch.buffers)
+      for (int64_t buffer : launch.buffers) {
         if (buffer >= static_cast<int64_t>(program.buffers.size()))
           return fail("launch ", i, " uses buffer ", buffer,
                       ", which does not exist");
+        if (!program.buffers[buffer].moves())
+          continue;
+        const Loop &loop = program.loops[program.buffers[buffer].loop];
+        if (static_cast<int64_t>(i) < loop.first ||
+            static_cast<int64_t>(i) >= loop.last)
+          return fail("launch ", i, " uses buffer ", buffer,
+                      ", which moves in a loop that is not around the launch");
+      }
     }
     return Status::success();
   }
@@ -281,26 +361,87 @@ Status runtime::checkManifest(Manifest &manifest) {
   return Status::success();
 }
 
-Status runtime::checkLiveRanges(const Program &program) {
-  struct Range {
-    size_t buffer = 0;
-    int64_t first = -1;
-    int64_t last = -1;
-  };
-  std::vector<Range> ranges(program.buffers.size());
-  for (size_t i = 0; i < program.launches.size(); ++i)
-    for (int64_t buffer : program.launches[i].buffers) {
-      Range &range = ranges[buffer];
-      range.buffer = buffer;
-      if (range.first < 0)
-        range.first = i;
-      range.last = i;
+namespace {
+/// From the first to the last launch that needs a buffer's content.
+struct Range {
+  size_t buffer = 0;
+  int64_t first = -1;
+  int64_t last = -1;
+};
+
+/// Where the buffers of the arena are used.
+class LiveRanges {
+public:
+  explicit LiveRanges(const Program &program)
+      : program(program), uses(program.buffers.size()) {
+    for (size_t i = 0; i < program.launches.size(); ++i)
+      for (int64_t buffer : program.launches[i].buffers)
+        use(buffer, i, program.loopsAround(i));
+  }
+
+  /// The loops around every use share `common`; a use in a loop further inside
+  /// needs the buffer in all steps of that loop.
+  std::optional<Range> get(size_t buffer) const {
+    if (uses[buffer].empty())
+      return std::nullopt;
+    std::vector<size_t> common = uses[buffer].front().loops;
+    for (const Use &use : uses[buffer]) {
+      size_t equal = 0;
+      while (equal < std::min(common.size(), use.loops.size()) &&
+             common[equal] == use.loops[equal])
+        ++equal;
+      common.resize(equal);
     }
+    Range range{buffer, INT64_MAX, -1};
+    for (const Use &use : uses[buffer]) {
+      int64_t first = use.launch, last = use.launch;
+      std::vector<size_t> around = program.loopsAround(use.launch);
+      if (around.size() > common.size()) {
+        // Also before its first launch and behind its last one.
+        const Loop &loop = program.loops[around[common.size()]];
+        first = loop.first - 1;
+        last = loop.last;
+      }
+      range.first = std::min(range.first, first);
+      range.last = std::max(range.last, last);
+    }
+    return range;
+  }
+
+private:
+  struct Use {
+    int64_t launch;
+    /// Those in which the address stays.
+    std::vector<size_t> loops;
+  };
+
+  void use(int64_t buffer, int64_t launch, std::vector<size_t> loops) {
+    const ProgramBuffer &entry = program.buffers[buffer];
+    if (!entry.moves()) {
+      uses[buffer].push_back({launch, std::move(loops)});
+      return;
+    }
+    auto loop =
+        std::find(loops.begin(), loops.end(), static_cast<size_t>(entry.loop));
+    loops.erase(loop, loops.end());
+    use(entry.index, launch, loops);
+    if (entry.odd >= 0)
+      use(entry.odd, launch, loops);
+  }
+
+  const Program &program;
+  std::vector<std::vector<Use>> uses;
+};
+} // namespace
+
+Status runtime::checkLiveRanges(const Program &program) {
+  LiveRanges ranges(program);
   std::vector<Range> arena;
-  for (size_t i = 0; i < ranges.size(); ++i)
+  for (size_t i = 0; i < program.buffers.size(); ++i)
     if (program.buffers[i].kind == ProgramBuffer::Kind::Arena &&
-        program.buffers[i].bytes > 0 && ranges[i].first >= 0)
-      arena.push_back(ranges[i]);
+        program.buffers[i].bytes > 0)
+      if (std::optional<Range> range = ranges.get(i))
+        arena.push_back(*range);
   std::sort(arena.begin(), arena.end(), [](const Range &a, const Range &b) {
     return std::tie(a.first, a.buffer) < std::tie(b.first, b.buffer);
   });
@@ -312,7 +453,7 @@ Status runtime::checkLiveRanges(const Program &program) {
       if (a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes)
         return error("buffers ", arena[i].buffer, " and ", arena[j].buffer,
                      " overlap in the arena and are both in use at launch ",
-                     arena[j].first);
+                     std::max<int64_t>(arena[j].first, 0));
     }
   return Status::success();
 }

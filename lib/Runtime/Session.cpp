@@ -302,9 +302,7 @@ Status Session::Impl::run(size_t index, const void *const *arguments,
   if (Status status = prepare(bound, function, arguments, results);
       !status.ok())
     return status;
-  if (Status status = kernels->run(bound.launches().data(),
-                                   bound.launches().size(), observer);
-      !status.ok())
+  if (Status status = bound.run(*kernels, observer); !status.ok())
     return status;
   for (size_t i = 0; i < function.results.size(); ++i) {
     int64_t buffer = bound.program.results[i];

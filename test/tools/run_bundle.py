@@ -52,6 +52,31 @@ class Bundle:
     def shapes(self, values, dims):
         return [tuple(dims.get(extent, extent) for extent in value["shape"]) for value in values]
 
+    def unroll(self, program, memory, first, last, loop):
+        """The launches in the order of their execution; slices and alternates are moved in between."""
+        loops = program["loops"]
+        while first < last:
+            while loop < len(loops) and loops[loop]["first"] < first:
+                loop += 1
+            if loop == len(loops) or loops[loop]["first"] > first or loops[loop]["last"] > last:
+                yield program["launches"][first]
+                first += 1
+                continue
+            for step in range(loops[loop]["steps"]):
+                for number, buffer in enumerate(program["buffers"]):
+                    if buffer.get("loop") != loop:
+                        continue
+                    if buffer["kind"] == "alternate":
+                        memory[number] = memory[buffer["odd" if step % 2 else "of"]]
+                    else:
+                        position = loops[loop]["steps"] - 1 - step if buffer["reverse"] else step
+                        whole = memory[buffer["of"]].reshape(-1).view(np.uint8)
+                        memory[number] = whole[position * buffer["bytes"] : (position + 1) * buffer["bytes"]]
+                    assert memory[number].nbytes == buffer["bytes"], buffer
+                yield from self.unroll(program, memory, loops[loop]["first"], loops[loop]["last"], loop + 1)
+            first = loops[loop]["last"]
+            loop += 1
+
     def call(self, name, inputs):
         """The results; new states are in copies of the arguments they replace."""
         function = next(f for f in self.manifest["functions"] if f["name"] == name)
@@ -69,6 +94,9 @@ class Bundle:
         arena = aligned(max(1, program["arena"]))
         memory = []
         for buffer in program["buffers"]:
+            if buffer["kind"] in ("slice", "alternate"):
+                memory.append(None)
+                continue
             if buffer["kind"] == "argument":
                 memory.append(arguments[buffer["index"]])
             elif buffer["kind"] == "result":
@@ -80,7 +108,7 @@ class Bundle:
                 memory.append(np.frombuffer(self.constants[buffer["name"]], dtype=np.uint8).copy())
             assert memory[-1].nbytes == buffer["bytes"], buffer
         assert program["max_live"] <= program["arena"]
-        for launch in program["launches"]:
+        for launch in self.unroll(program, memory, 0, len(program["launches"]), 0):
             kernel = self.target["kernels"][launch["kernel"]]
             pointers = (ctypes.c_void_p * len(launch["buffers"]))(*[memory[b].ctypes.data for b in launch["buffers"]])
             for phase in kernel["phases"]:

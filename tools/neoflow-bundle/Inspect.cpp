@@ -64,6 +64,14 @@ static void printFunction(const Function &function) {
           toString(result) + "  " + name(result.role));
 }
 
+/// ", loops of 16, 32 steps"; empty without loops.
+static std::string loops(const Program &program) {
+  std::string steps;
+  for (const Loop &loop : program.loops)
+    steps += (steps.empty() ? "" : ", ") + std::to_string(loop.steps);
+  return steps.empty() ? "" : ", loops of " + steps + " steps";
+}
+
 static void printTarget(const Target &target) {
   print("\ntarget " + target.name + ": device " + target.device +
         (target.cpu.empty() ? "" : ", " + target.cpu));
@@ -71,9 +79,9 @@ static void printTarget(const Target &target) {
   print("  programs:");
   for (const Program &program : target.programs)
     print("    " + program.functionName + " (" + toString(program.dims) +
-          "): " + std::to_string(program.launches.size()) +
-          " launches, arena " + bytes(program.arena) + ", live at most " +
-          bytes(program.maxLive));
+          "): " + std::to_string(program.launches.size()) + " launches" +
+          loops(program) + ", arena " + bytes(program.arena) +
+          ", live at most " + bytes(program.maxLive));
   print("  kernels:");
   for (const Kernel &kernel : target.kernels) {
     std::string phases;

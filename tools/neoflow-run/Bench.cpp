@@ -185,12 +185,16 @@ static Expected<json> benchProgram(Session &session, size_t index,
   json list = json::array();
   for (size_t i = 0; i < program.launches.size(); ++i) {
     const Kernel &kernel = target.kernels[program.launches[i].kernel];
-    flops += kernel.flops;
-    bytes += kernel.bytes;
+    int64_t executions = program.executions(i);
+    if (executions == 0)
+      continue;
+    flops += kernel.flops * executions;
+    bytes += kernel.bytes * executions;
     json entry = describe(kernels.launches[i]);
     entry.update(rates(kernel.flops, kernel.bytes, entry["median_seconds"]));
     entry["kernel"] = kernel.name;
     entry["family"] = kernel.family;
+    entry["executions"] = executions;
     entry["operators"] = json::array();
     for (const Operator &op : kernel.operators)
       entry["operators"].push_back(op.name + " " + op.location);

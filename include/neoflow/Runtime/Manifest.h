@@ -18,7 +18,7 @@
 namespace neoflow::runtime {
 
 /// The newest format that this runtime reads.
-constexpr int64_t bundleFormat = 1;
+constexpr int64_t bundleFormat = 2;
 
 enum class Role : uint8_t {
   None,
@@ -98,15 +98,38 @@ struct Kernel {
 };
 
 struct ProgramBuffer {
-  enum class Kind : uint8_t { Argument, Result, Arena, Constant };
+  enum class Kind : uint8_t {
+    Argument,
+    Result,
+    Arena,
+    Constant,
+    Slice,
+    Alternate
+  };
   Kind kind = Kind::Arena;
-  /// Of the argument or result.
+  /// Of the argument or result. Of a slice, the buffer that it is a part of;
+  /// of an alternate, the buffer at even steps.
   int64_t index = 0;
   /// In the arena.
   int64_t offset = 0;
   int64_t bytes = 0;
   /// Of the constant.
   std::string name;
+  /// The loop whose step tells where a slice or an alternate is.
+  int64_t loop = -1;
+  /// The buffer of an alternate at odd steps.
+  int64_t odd = -1;
+  /// Whether a slice is the last one at the first step.
+  bool reverse = false;
+
+  bool moves() const { return kind == Kind::Slice || kind == Kind::Alternate; }
+};
+
+/// Launches from `first` to before `last` run `steps` times.
+struct Loop {
+  int64_t first = 0;
+  int64_t last = 0;
+  int64_t steps = 0;
 };
 
 struct Launch {
@@ -126,6 +149,14 @@ struct Program {
   std::vector<int64_t> arguments;
   std::vector<int64_t> results;
   std::vector<Launch> launches;
+  /// Each is inside of, before or behind every other one; outer loops come
+  /// first.
+  std::vector<Loop> loops;
+
+  /// The loops around a launch, outermost first.
+  std::vector<size_t> loopsAround(int64_t launch) const;
+  /// How often a run performs a launch.
+  int64_t executions(int64_t launch) const;
 };
 
 struct Target {

@@ -1375,3 +1375,153 @@ func.func @launch_types(%x: tensor<5xf32>) {
 
 // expected-error @+1 {{expected parameter 'cores' to be an i64, but got "two"}}
 "test.op"() {target = #neoflow.target<"host", cpu = "x", features = "", {cores = "two"}>} : () -> ()
+
+// -----
+
+// scan_c1
+func.func @scan_unknown(%h: tensor<4xf32>) {
+  // expected-error @+1 {{'neoflow.scan' op expected a function, but 'cell' is none}}
+  %0 = neoflow.scan @cell steps 2 carry(%h) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// scan_c2
+func.func private @cell(tensor<4xf32>) -> tensor<4xf32>
+func.func @scan_no_steps(%h: tensor<4xf32>) {
+  // expected-error @+1 {{'neoflow.scan' op expected 'steps' of at least 0, or a stacked operand whose leading extent counts the steps}}
+  %0 = neoflow.scan @cell carry(%h) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// scan_c2
+func.func private @cell(tensor<4xf32>) -> tensor<4xf32>
+func.func @scan_negative_steps(%h: tensor<4xf32>) {
+  // expected-error @+1 {{'neoflow.scan' op expected 'steps' of at least 0}}
+  %0 = neoflow.scan @cell steps -1 carry(%h) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// scan_c2
+func.func private @cell(tensor<f32>) -> tensor<f32>
+func.func @scan_scalar_stack(%x: tensor<f32>) {
+  // expected-error @+1 {{'neoflow.scan' op expected 'steps' of at least 0, or a stacked operand}}
+  %0 = neoflow.scan @cell stacked(%x) : (tensor<f32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// scan_c2
+func.func private @cell(tensor<4xf32>) -> tensor<4xf32>
+func.func @scan_checkpoint(%h: tensor<4xf32>) {
+  // expected-error @+1 {{'neoflow.scan' op expected 'checkpoint' of at least 1, but got 0}}
+  %0 = neoflow.scan @cell steps 2 checkpoint 0 carry(%h) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// scan_c3
+// expected-note @+1 {{the function is defined here}}
+func.func private @cell(tensor<4xf32>) -> tensor<4xf32>
+func.func @scan_arity(%h: tensor<4xf32>) {
+  // expected-error @+1 {{'neoflow.scan' op expected 'cell' to take 1 carries, 0 slices and 1 invariants, and to return 1 carries and 0 outputs, but it is '(tensor<4xf32>) -> tensor<4xf32>'}}
+  %0 = neoflow.scan @cell steps 2 carry(%h) invariant(%h) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// scan_c3
+func.func private @cell()
+func.func @scan_nothing() {
+  // expected-error @+1 {{'neoflow.scan' op expected a carry or an output}}
+  neoflow.scan @cell steps 2 : () -> ()
+  return
+}
+
+// -----
+
+// scan_c4
+// expected-note @+1 {{the function is defined here}}
+func.func private @cell(tensor<4xf32>) -> tensor<5xf32>
+func.func @scan_carry(%h: tensor<4xf32>) {
+  // expected-error @+1 {{'neoflow.scan' op carry 0 is 'tensor<4xf32>' at first, but 'tensor<5xf32>' later}}
+  %0 = neoflow.scan @cell steps 2 carry(%h) : (tensor<4xf32>) -> tensor<5xf32>
+  return
+}
+
+// -----
+
+// scan_c5
+// expected-note @+1 {{the function is defined here}}
+func.func private @cell(tensor<4xf32>) -> tensor<f32>
+func.func @scan_slice(%x: tensor<7x4xf32>) {
+  // expected-error @+1 {{'neoflow.scan' op stacked operand 0 is 'tensor<7x4xf32>', which has no slice 'tensor<4xf32>' for each of 6 steps}}
+  %0 = neoflow.scan @cell steps 6 stacked(%x) : (tensor<7x4xf32>) -> tensor<6xf32>
+  return
+}
+
+// -----
+
+// scan_c5
+// expected-note @+1 {{the function is defined here}}
+func.func private @cell(tensor<2x4xf32>) -> tensor<f32>
+func.func @scan_uneven(%x: tensor<7x4xf32>) {
+  // expected-error @+1 {{'neoflow.scan' op stacked operand 0 is 'tensor<7x4xf32>', which has no slice 'tensor<2x4xf32>' for each of 3 steps}}
+  %0 = neoflow.scan @cell steps 3 stacked(%x) : (tensor<7x4xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+// scan_c6
+// expected-note @+1 {{the function is defined here}}
+func.func private @cell(tensor<4xf32>, tensor<3xf32>) -> tensor<f32>
+func.func @scan_invariant(%x: tensor<6x4xf32>, %w: tensor<2xf32>) {
+  // expected-error @+1 {{'neoflow.scan' op invariant 0 is 'tensor<2xf32>', but 'cell' takes 'tensor<3xf32>'}}
+  %0 = neoflow.scan @cell stacked(%x) invariant(%w) : (tensor<6x4xf32>, tensor<2xf32>) -> tensor<6xf32>
+  return
+}
+
+// -----
+
+// scan_c7
+// expected-note @+1 {{the function is defined here}}
+func.func private @cell(tensor<4xf32>) -> tensor<2xf32>
+func.func @scan_output(%x: tensor<6x4xf32>) {
+  // expected-error @+1 {{'neoflow.scan' op output 0 is 'tensor<6x3xf32>', which is no stack of 6 times 'tensor<2xf32>'}}
+  %0 = neoflow.scan @cell stacked(%x) : (tensor<6x4xf32>) -> tensor<6x3xf32>
+  return
+}
+
+// -----
+
+// scan_c7
+// expected-note @+1 {{the function is defined here}}
+func.func private @cell(tensor<4xf32>) -> tensor<f32>
+func.func @scan_output_of_no_rank(%x: tensor<6x4xf32>) {
+  // expected-error @+1 {{'neoflow.scan' op output 0 is 'tensor<f32>', which is no stack of 6 times 'tensor<f32>'}}
+  %0 = neoflow.scan @cell stacked(%x) : (tensor<6x4xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+// scan_c8
+// expected-note @+1 {{the function is defined here}}
+func.func private @middle(%h: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = call @cell(%h) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func private @cell(%h: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'neoflow.scan' op 'middle' comes to this scan again, which would never end}}
+  %0 = neoflow.scan @middle steps 2 carry(%h) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

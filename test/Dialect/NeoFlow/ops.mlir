@@ -478,3 +478,31 @@ func.func @program(%x: tensor<4xf32>, %s: f32) -> tensor<4xf32> {
   neoflow.launch @nothing() : () -> ()
   return %y#0 : tensor<4xf32>
 }
+
+func.func private @cell(%h: tensor<4xf32>, %x: tensor<3xf32>, %row: tensor<2x5xf32>, %w: tensor<3x4xf32>) -> (tensor<4xf32>, tensor<3xf32>, tensor<2x5xf32>) {
+  return %h, %x, %row : tensor<4xf32>, tensor<3xf32>, tensor<2x5xf32>
+}
+
+// CHECK-LABEL: func.func @scan
+func.func @scan(%h: tensor<4xf32>, %xs: tensor<6x3xf32>, %rows: tensor<12x5xf32>, %w: tensor<3x4xf32>) {
+  // CHECK: neoflow.scan @cell carry(%{{.*}}) stacked(%{{.*}}, %{{.*}}) invariant(%{{.*}}) : (tensor<4xf32>, tensor<6x3xf32>, tensor<12x5xf32>, tensor<3x4xf32>) -> (tensor<4xf32>, tensor<6x3xf32>, tensor<12x5xf32>)
+  %a:3 = neoflow.scan @cell carry(%h) stacked(%xs, %rows) invariant(%w)
+      : (tensor<4xf32>, tensor<6x3xf32>, tensor<12x5xf32>, tensor<3x4xf32>) -> (tensor<4xf32>, tensor<6x3xf32>, tensor<12x5xf32>)
+  // CHECK: neoflow.scan @cell steps 6 reverse checkpoint 2 carry(
+  %b:3 = neoflow.scan @cell steps 6 reverse checkpoint 2 carry(%h) stacked(%xs, %rows) invariant(%w)
+      : (tensor<4xf32>, tensor<6x3xf32>, tensor<12x5xf32>, tensor<3x4xf32>) -> (tensor<4xf32>, tensor<6x3xf32>, tensor<12x5xf32>)
+  // CHECK: neoflow.scan @noise steps 3 : () -> tensor<3xf32>
+  %c = neoflow.scan @noise steps 3 : () -> tensor<3xf32>
+  return
+}
+
+func.func private @noise() -> tensor<f32>
+
+// CHECK-LABEL: func.func @dynamic_time
+func.func @dynamic_time(%xs: tensor<?xf32>) -> tensor<?xf32> {
+  // CHECK: neoflow.scan @same stacked(%{{.*}}) : (tensor<?xf32>) -> tensor<?xf32>
+  %a = neoflow.scan @same stacked(%xs) : (tensor<?xf32>) -> tensor<?xf32>
+  return %a : tensor<?xf32>
+}
+
+func.func private @same(tensor<f32>) -> tensor<f32>

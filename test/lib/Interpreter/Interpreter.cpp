@@ -33,12 +33,21 @@ namespace {
 
 using TensorRef = std::shared_ptr<const Tensor>;
 
+/// How far a scan has come.
+struct ScanProgress {
+  int64_t step = 0;
+  SmallVector<TensorRef> carries;
+  std::vector<Tensor> outputs;
+};
+
 /// A function or kernel that is being executed.
 struct Frame {
   /// The call, null for the outermost function.
   Operation *call;
   Block::iterator next;
   DenseMap<Value, TensorRef> values;
+  /// Of the scan that this frame is at.
+  ScanProgress scan;
 };
 
 class Interpreter {
@@ -56,7 +65,10 @@ private:
   LogicalResult runConstant(arith::ConstantOp op);
   LogicalResult runDim(tensor::DimOp op);
   LogicalResult runScalar(Operation *op);
-  void leave(OperandRange results);
+  LogicalResult leave(OperandRange results);
+  LogicalResult startScan(ScanOp op);
+  LogicalResult runScanStep(ScanOp op);
+  LogicalResult endScanStep(ScanOp op, ArrayRef<TensorRef> results);
 
   TensorRef get(Value value) { return stack.back().values.lookup(value); }
   void set(Value value, Tensor tensor) {
@@ -101,7 +113,8 @@ LogicalResult Interpreter::enter(Operation *call, FunctionOpInterface callee,
            << callee.getNumArguments() << " inputs, but got "
            << arguments.size();
   Block &block = callee.getFunctionBody().front();
-  Frame frame{call, block.begin(), DenseMap<Value, TensorRef>()};
+  Frame frame{call, block.begin(), DenseMap<Value, TensorRef>(),
+              ScanProgress()};
   for (auto [argument, tensor] : llvm::zip(block.getArguments(), arguments)) {
     if (!fits(*tensor, argument.getType())) {
       InFlightDiagnostic diagnostic = callee.emitError("expected input ")
@@ -170,20 +183,87 @@ LogicalResult Interpreter::runScalar(Operation *op) {
   return success();
 }
 
-void Interpreter::leave(OperandRange operands) {
+/// The position in the stack of the slices that `op` visits at `step`.
+static int64_t getSlice(ScanOp op, int64_t step) {
+  return op.getReverse() ? op.getSteps() - 1 - step : step;
+}
+
+LogicalResult Interpreter::startScan(ScanOp op) {
+  ScanProgress &scan = stack.back().scan;
+  scan = ScanProgress();
+  for (Value carry : op.getCarries())
+    scan.carries.push_back(get(carry));
+  for (Value output : op.getOutputs()) {
+    auto type = cast<RankedTensorType>(output.getType());
+    Tensor &tensor = scan.outputs.emplace_back();
+    tensor.shape.assign(type.getShape().begin(), type.getShape().end());
+    tensor.elementType = type.getElementType();
+    tensor.allocate();
+  }
+  return runScanStep(op);
+}
+
+LogicalResult Interpreter::runScanStep(ScanOp op) {
+  ScanProgress &scan = stack.back().scan;
+  if (scan.step == op.getSteps()) {
+    for (auto [result, carry] : llvm::zip(op.getLastCarries(), scan.carries))
+      stack.back().values[result] = carry;
+    for (auto [result, output] : llvm::zip(op.getOutputs(), scan.outputs))
+      set(result, std::move(output));
+    return success();
+  }
+  auto callee = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(
+      op, op.getCalleeAttr());
+  SmallVector<TensorRef> arguments(scan.carries);
+  for (Value operand : op.getStacked()) {
+    TensorRef whole = get(operand);
+    auto type =
+        cast<RankedTensorType>(callee.getArgumentTypes()[arguments.size()]);
+    Tensor slice;
+    slice.shape.assign(type.getShape().begin(), type.getShape().end());
+    slice.elementType = type.getElementType();
+    slice.allocate();
+    int64_t offset = getSlice(op, scan.step) * slice.size();
+    for (int64_t i = 0; i < slice.size(); ++i)
+      setElement(slice, i, getElement(*whole, offset + i));
+    arguments.push_back(std::make_shared<const Tensor>(std::move(slice)));
+  }
+  for (Value operand : op.getInvariants())
+    arguments.push_back(get(operand));
+  return enter(op, callee, arguments);
+}
+
+LogicalResult Interpreter::endScanStep(ScanOp op, ArrayRef<TensorRef> results) {
+  ScanProgress &scan = stack.back().scan;
+  unsigned numCarries = op.getNumCarries();
+  scan.carries.assign(results.begin(), results.begin() + numCarries);
+  for (auto [whole, slice] :
+       llvm::zip(scan.outputs, results.drop_front(numCarries))) {
+    int64_t offset = getSlice(op, scan.step) * slice->size();
+    for (int64_t i = 0; i < slice->size(); ++i)
+      setElement(whole, offset + i, getElement(*slice, i));
+  }
+  ++scan.step;
+  return runScanStep(op);
+}
+
+LogicalResult Interpreter::leave(OperandRange operands) {
   SmallVector<TensorRef> values;
   for (Value operand : operands)
     values.push_back(get(operand));
   Operation *call = stack.back().call;
   stack.pop_back();
+  if (auto scan = dyn_cast_or_null<ScanOp>(call))
+    return endScanStep(scan, values);
   if (call) {
     for (auto [result, value] : llvm::zip(call->getResults(), values))
       stack.back().values[result] = value;
-    return;
+    return success();
   }
   results.emplace();
   for (const TensorRef &value : values)
     results->push_back(*value);
+  return success();
 }
 
 LogicalResult Interpreter::step(Operation *op) {
@@ -226,14 +306,12 @@ LogicalResult Interpreter::step(Operation *op) {
     return runConstant(constant);
   if (auto dim = dyn_cast<tensor::DimOp>(op))
     return runDim(dim);
-  if (isa<func::ReturnOp>(op)) {
-    leave(op->getOperands());
-    return success();
-  }
-  if (auto yield = dyn_cast<YieldOp>(op)) {
-    leave(yield.getValues());
-    return success();
-  }
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return startScan(scan);
+  if (isa<func::ReturnOp>(op))
+    return leave(op->getOperands());
+  if (auto yield = dyn_cast<YieldOp>(op))
+    return leave(yield.getValues());
   if (isa<VjpOp>(op))
     return op->emitOpError("cannot be interpreted; run neoflow-differentiate "
                            "first");

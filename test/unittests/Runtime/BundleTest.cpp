@@ -109,11 +109,11 @@ TEST(Bundle, NotABundle) {
 
 TEST(Bundle, NewerFormat) {
   BundleParts parts = linearModel();
-  parts.manifest["format"] = 2;
+  parts.manifest["format"] = 3;
   parts.manifest.erase("functions");
   EXPECT_EQ(openError(parts),
-            "'FILE': manifest.json: expected format 1 or older, but found "
-            "format 2, written by test 1.2");
+            "'FILE': manifest.json: expected format 2 or older, but found "
+            "format 3, written by test 1.2");
 }
 
 TEST(Bundle, MalformedManifest) {

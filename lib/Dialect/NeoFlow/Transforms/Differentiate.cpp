@@ -4,6 +4,7 @@
 // function that runs forward and then backward.
 
 #include "Differentiate.h"
+#include "DifferentiateScan.h"
 
 #include "neoflow/Dialect/NeoFlow/Transforms/Passes.h"
 
@@ -26,7 +27,12 @@ bool isFloat(Type type) { return isa<FloatType>(getElementTypeOrSelf(type)); }
 
 class Differentiator {
 public:
-  explicit Differentiator(ModuleOp module) : module(module), symbols(module) {}
+  explicit Differentiator(ModuleOp module)
+      : module(module), symbols(module),
+        scans(symbols, [this](func::FuncOp function, ArrayRef<int64_t> wrt,
+                              ArrayRef<int64_t> seeded) {
+          return getVjp(function, wrt, seeded);
+        }) {}
 
   /// Replaces `op` by a call of the generated function.
   LogicalResult expand(VjpOp op);
@@ -45,6 +51,7 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
+  ScanDifferentiator scans;
   llvm::MapVector<std::pair<Operation *, ArrayAttr>, func::FuncOp> generated;
   llvm::SmallPtrSet<Operation *, 8> inProgress;
 };
@@ -231,6 +238,11 @@ LogicalResult Differentiator::build(func::FuncOp function,
     if (!function.getArgAttr(position, attr::kNoGradient))
       roots.push_back(body->getArgument(position));
   walk.propagateActivity(roots);
+  for (auto scan : llvm::make_early_inc_range(body->getOps<ScanOp>()))
+    if (llvm::any_of(scan.getResults(),
+                     [&](Value result) { return walk.isActive(result); }))
+      scans.saveCarries(scan);
+  walk.propagateActivity(roots);
   for (auto compute : llvm::make_early_inc_range(body->getOps<ComputeOp>()))
     if (llvm::any_of(compute->getResults(),
                      [&](Value result) { return walk.isActive(result); }) &&
@@ -273,6 +285,17 @@ LogicalResult Differentiator::build(func::FuncOp function,
       FailureOr<SmallVector<Term>> terms = differentiateScatter(
           builder, scatter, cotangents.front(),
           [&](Value value) { return walk.isActive(value); });
+      if (failed(terms))
+        return failure();
+      for (const Term &term : *terms)
+        walk.add(term.tensor, term.gradient);
+      continue;
+    }
+    if (auto scan = dyn_cast<ScanOp>(op)) {
+      FailureOr<SmallVector<Term>> terms =
+          scans.differentiate(builder, scan, cotangents, [&](Value value) {
+            return walk.isActive(value);
+          });
       if (failed(terms))
         return failure();
       for (const Term &term : *terms)

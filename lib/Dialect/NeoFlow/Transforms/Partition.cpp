@@ -108,8 +108,8 @@ static void splitResults(ComputeOp compute, SmallVectorImpl<Operation *> &ops) {
   compute.erase();
 }
 
-/// Leaves nothing but computes, scatters, constants and the return; every
-/// result is a value of its own.
+/// Leaves nothing but computes, scatters, scans, constants and the return;
+/// every result is a value of its own.
 LogicalResult FunctionPartitioner::prepare() {
   if (!llvm::hasSingleElement(function.getBody()))
     return function.emitError("expected a function of one block");
@@ -125,7 +125,7 @@ LogicalResult FunctionPartitioner::prepare() {
       splitResults(compute, ops);
       continue;
     }
-    if (isa<ComputeOp, ScatterOp>(op)) {
+    if (isa<ComputeOp, ScatterOp, ScanOp>(op)) {
       ops.push_back(&op);
       continue;
     }
@@ -148,7 +148,7 @@ LogicalResult FunctionPartitioner::prepare() {
              << function.getName() << "': result " << i << " is a scalar "
              << value.getType() << "; make it a tensor of rank 0";
     bool computed =
-        isa_and_nonnull<ComputeOp, ScatterOp>(value.getDefiningOp());
+        isa_and_nonnull<ComputeOp, ScatterOp, ScanOp>(value.getDefiningOp());
     auto state = function.getResultAttrOfType<IntegerAttr>(i, attr::kNewState);
     // An argument that is its own new state needs nothing.
     bool unchanged =
@@ -359,7 +359,8 @@ LogicalResult FunctionPartitioner::run() {
     for (Operation *op : members[group])
       op->moveBefore(terminator);
   for (ArrayRef<Operation *> group : members) {
-    if (group.empty())
+    // A scan stands for itself: its function has kernels of its own.
+    if (group.empty() || isa<ScanOp>(group.front()))
       continue;
     if (failed(verifyKernel(outline(group))))
       return failure();

@@ -66,6 +66,7 @@ private:
   LogicalResult visit(func::FuncOp function);
   LogicalResult visit(Operation *op);
   LogicalResult visit(ComputeOp op);
+  LogicalResult visit(ScanOp op);
   LogicalResult visitGradientRule(func::FuncOp function);
   LogicalResult checkStatic(func::FuncOp function);
 
@@ -270,7 +271,42 @@ LogicalResult Specializer::visit(ComputeOp op) {
   return success();
 }
 
+LogicalResult Specializer::visit(ScanOp op) {
+  func::FuncOp callee = lookup(op.getCalleeAttr().getAttr());
+  if (!callee)
+    return success(); // The verifier reports it.
+  int64_t steps = op.getSteps();
+  unsigned numCarries = op.getNumCarries();
+  SmallVector<Type> types(op.getOperandTypes());
+  for (unsigned i = 0; i < op.getStacked().size(); ++i) {
+    Type &type = types[numCarries + i];
+    auto slice =
+        dyn_cast<RankedTensorType>(callee.getArgumentTypes()[numCarries + i]);
+    type = slice ? ScanOp::getSliceType(cast<RankedTensorType>(type),
+                                        slice.getRank(), steps)
+                 : Type();
+    if (!type)
+      return success(); // The verifier reports it.
+  }
+  if (failed(pass(op, callee, types)))
+    return failure();
+  for (auto [result, type] :
+       llvm::zip(op.getResults(), callee.getResultTypes()))
+    if (result.getResultNumber() < numCarries) {
+      if (failed(refineResult(op, result, type)))
+        return failure();
+    } else if (auto stack = ScanOp::getStackType(
+                   cast<RankedTensorType>(type),
+                   cast<RankedTensorType>(result.getType()).getRank(), steps);
+               !stack || failed(refineResult(op, result, stack))) {
+      return failure();
+    }
+  return success();
+}
+
 LogicalResult Specializer::visit(Operation *op) {
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return visit(scan);
   if (auto compute = dyn_cast<ComputeOp>(op))
     return visit(compute);
   if (auto scatter = dyn_cast<ScatterOp>(op)) {

@@ -16,7 +16,7 @@ static LogicalResult verifyFunction(func::FuncOp function) {
   if (!llvm::hasSingleElement(function.getBody()))
     return function.emitError("expected a function of one block");
   for (Operation &op : function.front()) {
-    if (isa<LaunchOp, func::ReturnOp>(op) ||
+    if (isa<LaunchOp, ScanOp, func::ReturnOp>(op) ||
         op.hasTrait<OpTrait::ConstantLike>())
       continue;
     return op.emitError("expected launches only, but got '")

@@ -45,6 +45,59 @@ def NeoFlow_StopGradientOp : NeoFlow_Op<"stop_gradient", [Pure, SameOperandsAndR
   let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
+def NeoFlow_ScanOp : NeoFlow_Op<"scan", [NoMemoryEffect, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a loop over time";
+  let description = [{
+    Calls a function once for every step, on the carries, one slice of each
+    stacked operand, and the invariant operands, in this order. The function
+    returns the new carries, then its outputs. The results of the scan are the
+    last carries, then the outputs of all steps, stacked.
+
+    A slice either lacks the leading dimension of its stack, whose extent is the
+    number of steps, or keeps it, divided by the number of steps. Without
+    `steps` the leading extent of the first stacked operand counts. With
+    `reverse` the steps run from the last slice to the first.
+
+    The derivative saves the carries before every step, and runs each step once
+    more on the way back; with `checkpoint k` it saves every k-th carry only, and
+    runs each step twice more.
+
+    ```mlir
+    %last, %states = neoflow.scan @cell steps 512 checkpoint 32
+        carry(%h0) stacked(%xs) invariant(%w)
+        : (tensor<8x4xf32>, tensor<512x8x3xf32>, tensor<7x4xf32>)
+        -> (tensor<8x4xf32>, tensor<512x8x4xf32>)
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, OptionalAttr<I64Attr>:$given_steps,
+                       UnitAttr:$reverse, OptionalAttr<I64Attr>:$checkpoint,
+                       Variadic<AnyRankedTensor>:$carries,
+                       Variadic<AnyRankedTensor>:$stacked,
+                       Variadic<AnyType>:$invariants);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $callee (`steps` $given_steps^)? (`reverse` $reverse^)?
+    (`checkpoint` $checkpoint^)? (`carry` `(` $carries^ `)`)?
+    (`stacked` `(` $stacked^ `)`)? (`invariant` `(` $invariants^ `)`)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// ShapedType::kDynamic while it depends on a dynamic extent.
+    int64_t getSteps();
+    unsigned getNumCarries() { return getCarries().size(); }
+    ::mlir::ResultRange getLastCarries() { return getResults().take_front(getNumCarries()); }
+    ::mlir::ResultRange getOutputs() { return getResults().drop_front(getNumCarries()); }
+    /// The slice of `rank` dimensions of a stack of `steps` slices; null when
+    /// there is none.
+    static ::mlir::RankedTensorType getSliceType(::mlir::RankedTensorType stack,
+                                                 int64_t rank, int64_t steps);
+    /// The inverse: the stack of `rank` dimensions of `steps` slices.
+    static ::mlir::RankedTensorType getStackType(::mlir::RankedTensorType slice,
+                                                 int64_t rank, int64_t steps);
+  }];
+}
+
 def NeoFlow_KernelOp : NeoFlow_Op<"kernel", [IsolatedFromAbove, FunctionOpInterface]> {
   let summary = "computes that are compiled and launched together";
   let description = [{

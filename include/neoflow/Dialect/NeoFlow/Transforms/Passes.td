@@ -68,6 +68,27 @@ def DifferentiatePass : Pass<"neoflow-differentiate", "::mlir::ModuleOp"> {
   ];
 }
 
+def UnrollScansPass : Pass<"neoflow-unroll-scans", "::mlir::ModuleOp"> {
+  let summary = "replace every neoflow.scan by one call for each step";
+  let description = [{
+    On entry: static shapes. On exit: no `neoflow.scan` is left. Stacks are taken
+    apart and put together by computes; `neoflow.scan`'s checkpoints are lost,
+    since every value of every step is then a value of its own.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
+def SimplifyScansPass : Pass<"neoflow-simplify-scans", "::mlir::ModuleOp"> {
+  let summary = "drop what scans carry, read or return for nothing";
+  let description = [{
+    Outputs that nobody uses, operands that no step reads and carries that serve
+    nothing disappear, and so does what computes them; a carry that no step
+    changes becomes an invariant. The function of a scan that changes is copied
+    when others use it.
+  }];
+}
+
 def FuseProducersPass : Pass<"neoflow-fuse-producers", "::mlir::func::FuncOp"> {
   let summary = "inline elementwise computes into the bodies that read them";
   let description = [{
@@ -84,7 +105,7 @@ def PartitionPass : Pass<"neoflow-partition", "::mlir::ModuleOp"> {
   let summary = "group computes into kernels";
   let description = [{
     Every compute and scatter ends up in a `neoflow.kernel`, and functions become
-    straight-line `neoflow.launch`es. Kernels whose text is equal, names and
+    straight-line `neoflow.launch`es and `neoflow.scan`s. Kernels whose text is equal, names and
     locations aside, are one kernel.
 
     On entry: functions of one block with computes of static extents, scatters
