@@ -12,8 +12,12 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PatternMatch.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
@@ -81,6 +85,27 @@ void neoflow::registerTargetTranslations(MLIRContext &context) {
   context.appendDialectRegistry(registry);
 }
 
+/// Hides from instruction selection that a divisor is one in some lanes. With
+/// AVX-512, LLVM 22 moves a division into the select of its divisor, and takes
+/// the quotient of two lanes that are known to be zero for zero: `0 / max(0,
+/// 1)` gives NaN where a lane is constant.
+static void hideUnitDivisors(llvm::Module &module) {
+  using namespace llvm::PatternMatch;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function)) {
+      llvm::Value *divisor;
+      if (!instruction.getType()->isVectorTy() ||
+          !match(&instruction, m_FDiv(m_Value(), m_Value(divisor))) ||
+          !match(divisor,
+                 m_CombineOr(m_Select(m_Value(), m_FPOne(), m_Value()),
+                             m_Select(m_Value(), m_Value(), m_FPOne()))))
+        continue;
+      llvm::IRBuilder<> builder(&instruction);
+      instruction.setOperand(
+          1, builder.CreateArithmeticFence(divisor, divisor->getType()));
+    }
+}
+
 /// Translates and optimises `module`.
 static FailureOr<std::unique_ptr<llvm::Module>>
 translate(ModuleOp module, llvm::LLVMContext &context,
@@ -124,6 +149,8 @@ translate(ModuleOp module, llvm::LLVMContext &context,
       optLevel == 0 ? builder.buildO0DefaultPipeline(level)
                     : builder.buildPerModuleDefaultPipeline(level);
   passes.run(*llvmModule, modules);
+  if (machine.getMCSubtargetInfo()->checkFeatures("+avx512vl"))
+    hideUnitDivisors(*llvmModule);
   return llvmModule;
 }
 

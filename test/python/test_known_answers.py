@@ -796,6 +796,34 @@ func.func @log_sum_exp(%x: tensor<3x7xf32>) -> tensor<3xf32> {
     dy=f4(1, 2, 3),
     tolerance=2e-5,
 )
+# A weighted mean of what comes behind: lanes outside the domain are zero over one.
+values = np.arange(7, dtype=np.float32)
+case(
+    "mean_behind",
+    """
+func.func @mean_behind(%w: tensor<7xf32>, %x: tensor<7xf32>) -> tensor<7xf32> {
+  %n, %m = neoflow.compute (%k) combine (%o = 7) from (%w: tensor<7xf32>, %x: tensor<7xf32>) where (%o - %k - 1 >= 0) identity (0.0, 0.0) -> (tensor<7xf32>, tensor<7xf32>) {
+    %a = neoflow.read %w[%o] : tensor<7xf32>
+    %b = neoflow.read %x[%o] : tensor<7xf32>
+    neoflow.yield %a, %b : f32, f32
+  } combine (%n1: f32, %m1: f32, %n2: f32, %m2: f32) {
+    %one = arith.constant 1.0 : f32
+    %n = arith.addf %n1, %n2 : f32
+    %safe = arith.maximumf %n, %one : f32
+    %share = arith.divf %n2, %safe : f32
+    %d = arith.subf %m2, %m1 : f32
+    %ds = arith.mulf %d, %share : f32
+    %m = arith.addf %m1, %ds : f32
+    neoflow.yield %n, %m : f32, f32
+  }
+  return %m : tensor<7xf32>
+}""",
+    [np.ones(7, np.float32), values],
+    [[3.5, 4, 4.5, 5, 5.5, 6, 0], [sum(1 / (6 - k) for k in range(o)) for o in range(7)]],
+    wrt=[1],
+    dy=f4(1, 1, 1, 1, 1, 1, 1),
+    tolerance=1e-5,
+)
 half = x.astype(np.float16)
 centred = half.astype("f8") - half.astype("f8").mean(axis=1, keepdims=True)
 case(
@@ -872,7 +900,8 @@ def test_without_fusion(tool, module):
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("tile", [1, 2, 3, 5, 8])
 def test_forced_tiles(tool, module, tile, axis):
-    width = (8, 8) if axis == 0 else (2, 2 * tile)
+    # Sixteen columns are a multiple of the lanes of every target and element type.
+    width = (16, 16) if axis == 0 else (2, 2 * tile)
     # Combine regions keep the order of points, so lanes never lie along them.
     cases = [case for case in CASES if axis == 0 or "combine" not in case.source]
     run_compiled(
