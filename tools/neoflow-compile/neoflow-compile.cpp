@@ -3,6 +3,7 @@
 // Compiles a module to a bundle.
 
 #include "neoflow/Compiler/Compiler.h"
+#include "neoflow/Compiler/Derivative.h"
 #include "neoflow/InitAll.h"
 #include "neoflow/TargetInfo/TargetInfo.h"
 
@@ -52,17 +53,24 @@ static cl::opt<int64_t> samples(
 static cl::list<std::string>
     functions("function", cl::desc("Compile this function only (repeatable)"),
               cl::value_desc("name"), cl::cat(category));
+static cl::list<std::string>
+    wrt("wrt",
+        cl::desc("For --emit=derivative: differentiate with respect to these "
+                 "arguments only"),
+        cl::value_desc("name[,name]"), cl::CommaSeparated, cl::cat(category));
 static cl::opt<std::string> compileToPhase(
     "compile-to",
     cl::desc("Stop after a phase and print the module: input, differentiate, "
              "simplify, partition, schedule, lower"),
     cl::value_desc("phase"), cl::cat(category));
-enum class Emit { mlir, llvm, obj, bundle };
+enum class Emit { mlir, derivative, llvm, obj, bundle };
 static cl::opt<Emit> emit(
     "emit", cl::desc("What to write:"), cl::init(Emit::bundle),
     cl::values(
         clEnumValN(Emit::bundle, "bundle", "a bundle (default)"),
         clEnumValN(Emit::mlir, "mlir", "the scheduled kernels and programs"),
+        clEnumValN(Emit::derivative, "derivative",
+                   "functions and their derivatives, to read"),
         clEnumValN(Emit::llvm, "llvm", "optimised LLVM IR of the kernels"),
         clEnumValN(Emit::obj, "obj", "a shared object of the kernels")),
     cl::cat(category));
@@ -326,7 +334,7 @@ int main(int argc, char **argv) {
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  OwningOpRef<ModuleOp> module = parseSource(sources, &context);
   if (!module)
     return 1;
 
@@ -334,10 +342,16 @@ int main(int argc, char **argv) {
   if (emit == Emit::mlir && !phase)
     phase = Phase::schedule;
   FailureOr<std::string> result;
-  if (phase || explainKernels || emit == Emit::llvm) {
+  if (phase || explainKernels || emit == Emit::llvm ||
+      emit == Emit::derivative) {
     if (output.empty())
       output = "-";
-    if (explainKernels) {
+    if (emit == Emit::derivative) {
+      PipelineOptions pipeline;
+      if (!options.specializations.empty())
+        pipeline.dims = options.specializations.front();
+      result = printDerivative(*module, options.functions, wrt, pipeline);
+    } else if (explainKernels) {
       result = explain(*module, options);
     } else if (phase) {
       if (failed(compileTo(*module, *phase, options)))

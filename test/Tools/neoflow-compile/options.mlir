@@ -13,10 +13,10 @@
 // RUN: unzip -p %t/a.nfb targets/host/kernels.so > %t/a.so
 // RUN: unzip -p %t/schedule.nfb targets/host/kernels.so | cmp - %t/a.so
 // INPUT: func.func @f(%{{.*}}: tensor<8x3xf32>
-// PARTITION: neoflow.kernel @f_0({{.*}}) -> tensor<8x3xf32> attributes {key = "{{[0-9a-f]+}}", target = #neoflow.target<"host"
-// PARTITION: neoflow.launch @f_0(
-// SCHEDULE: neoflow.kernel @f_0({{.*}}schedule = #neoflow.schedule<elementwise
-// LOWER: llvm.func @f_0({{.*}}neoflow.phases
+// PARTITION: neoflow.kernel @y_0({{.*}}) -> tensor<8x3xf32> attributes {key = "{{[0-9a-f]+}}", target = #neoflow.target<"host"
+// PARTITION: neoflow.launch @y_0(
+// SCHEDULE: neoflow.kernel @y_0({{.*}}schedule = #neoflow.schedule<elementwise
+// LOWER: llvm.func @y_0({{.*}}neoflow.phases
 
 // The same bytes every time, whatever the number of threads.
 // RUN: neoflow-compile %s --jobs=1 -o %t/b.nfb
@@ -26,10 +26,10 @@
 // RUN: neoflow-compile %s --emit=llvm | FileCheck %s --check-prefix=LLVM
 // RUN: neoflow-compile %s --emit=obj -o %t/f.so
 // RUN: cmp %t/f.so %t/a.so
-// LLVM: define void @f_0(ptr {{.*}}, i64 %{{[0-9]+}}, i64 %{{[0-9]+}}, ptr
+// LLVM: define void @y_0(ptr {{.*}}, i64 %{{[0-9]+}}, i64 %{{[0-9]+}}, ptr
 
 // RUN: neoflow-compile %s --explain | FileCheck %s --check-prefix=EXPLAIN
-// EXPLAIN: f_0: #neoflow.schedule<elementwise
+// EXPLAIN: y_0: #neoflow.schedule<elementwise
 // EXPLAIN-NEXT: 24 flop, 192 bytes, from options.mlir:[[#]]:10
 
 // The bundle records options with their values, however they were written.

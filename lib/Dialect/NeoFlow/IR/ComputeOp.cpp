@@ -48,8 +48,9 @@ void ComputeOp::getAsmBlockArgumentNames(Region &region,
 void ComputeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   // A name of its own keeps results apart from the numbered values of bodies,
   // so that bodies can show the names of the tensors they read.
+  StringRef name = getSourceName(getLoc());
   for (Value result : getResults())
-    setName(result, "val");
+    setName(result, name.empty() ? "val" : name);
 }
 
 void ComputeOp::build(OpBuilder &builder, OperationState &state,

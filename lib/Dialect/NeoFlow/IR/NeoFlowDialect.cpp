@@ -54,6 +54,18 @@ bool neoflow::isSupportedElementType(Type type) {
          type.isSignlessInteger(32) || type.isSignlessInteger(64);
 }
 
+StringRef neoflow::getSourceName(Location loc) {
+  if (auto named = dyn_cast<NameLoc>(loc))
+    return named.getName().getValue();
+  if (auto call = dyn_cast<CallSiteLoc>(loc))
+    return getSourceName(call.getCallee());
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    for (Location part : fused.getLocations())
+      if (StringRef name = getSourceName(part); !name.empty())
+        return name;
+  return {};
+}
+
 Type neoflow::getComputeType(Type type) {
   if (type.isF16() || type.isBF16())
     return Float32Type::get(type.getContext());

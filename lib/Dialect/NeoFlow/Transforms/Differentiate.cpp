@@ -5,6 +5,7 @@
 
 #include "Differentiate.h"
 #include "DifferentiateScan.h"
+#include "ReadGradient.h"
 
 #include "neoflow/Dialect/NeoFlow/Transforms/Passes.h"
 
@@ -99,7 +100,8 @@ Value ReverseWalk::take(Value value) {
   auto it = terms.find(value);
   if (it == terms.end())
     return {};
-  Value sum = createSum(builder, value.getLoc(), it->second);
+  Value sum =
+      createSum(builder, gradientLoc(value, value.getLoc()), it->second);
   terms.erase(it);
   return sum;
 }
@@ -107,7 +109,7 @@ Value ReverseWalk::take(Value value) {
 Value ReverseWalk::takeArgument(BlockArgument argument) {
   if (Value sum = take(argument))
     return sum;
-  return createZeros(builder, argument.getLoc(),
+  return createZeros(builder, gradientLoc(argument, argument.getLoc()),
                      cast<RankedTensorType>(argument.getType()));
 }
 

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace neoflow;
@@ -95,9 +96,9 @@ static LogicalResult checkCompute(ComputeOp compute) {
 /// value `emit` makes of the element that was read and the result.
 static ComputeOp
 createSelection(OpBuilder &builder, ComputeOp compute, ReadOp read,
-                ReductionKind kind, Type element,
+                ReductionKind kind, Type element, StringRef suffix,
                 function_ref<Value(ComputeOp, Value, Value)> emit) {
-  Location loc = gradientLoc(compute);
+  Location loc = addSuffix(compute.getLoc(), suffix);
   auto type = cast<RankedTensorType>(compute.getResult(0).getType());
   SmallVector<std::string> indexNames = Comprehension(compute).getIndexNames();
   std::vector<std::string> names(indexNames.begin(), indexNames.end());
@@ -130,6 +131,7 @@ static Value createCount(OpBuilder &builder, ComputeOp compute, ReadOp read) {
   // Wider than half precision: it would lose count at 2048.
   Type count = getComputeType(type.getElementType());
   return createSelection(builder, compute, read, ReductionKind::sum, count,
+                         "_count",
                          [&](ComputeOp, Value x, Value y) {
                            FloatBuilder f{builder, gradientLoc(compute), count};
                            return f.select(f.equal(x, y), f.c(1), f.c(0));
@@ -142,6 +144,7 @@ static Value createFirst(OpBuilder &builder, ComputeOp compute, ReadOp read) {
   Location loc = gradientLoc(compute);
   return createSelection(
              builder, compute, read, ReductionKind::min, builder.getI64Type(),
+             "_first",
              [&](ComputeOp selection, Value x, Value y) -> Value {
                unsigned numParallel = compute.getNumParallel();
                SmallVector<Value> indices;
@@ -434,6 +437,13 @@ differentiateReads(OpBuilder &builder, const Comprehension &forward,
                                   : gradient.createScatter(rule.emit);
     if (failed(result))
       return failure();
+    // A comparison, say, passes nothing on.
+    auto gather = result->getDefiningOp<ComputeOp>();
+    if (gather &&
+        matchPattern(gather.getYield().getValues().front(), m_AnyZeroFloat())) {
+      gather.erase();
+      continue;
+    }
     terms.push_back({tensor, *result});
   }
   return terms;

@@ -28,7 +28,7 @@ func::FuncOp ScanDifferentiator::getSaving(func::FuncOp callee,
     return function;
   function =
       createFunction(symbols, callee.getLoc(), callee.getName() + "_saving",
-                     callee.getArgumentTypes());
+                     callee.getArgumentTypes(), getArgumentLocations(callee));
   OpBuilder builder = OpBuilder::atBlockEnd(&function.front());
   auto call = func::CallOp::create(builder, callee.getLoc(), callee,
                                    ValueRange(function.getArguments()));
@@ -80,22 +80,34 @@ ScanDifferentiator::createReversedStep(ScanOp scan, func::FuncOp callee,
   ArrayRef<Type> inputs = callee.getArgumentTypes(),
                  results = callee.getResultTypes();
   SmallVector<Type> types;
-  for (Type type : inputs.take_front(numCarries))
-    if (isFloat(type))
-      types.push_back(type);
+  SmallVector<Location> locations;
+  auto add = [&](Type type, Location at) {
+    types.push_back(type);
+    locations.push_back(at);
+  };
+  auto addGradient = [&](Type type, Value value) {
+    add(type, gradientLoc(value, value.getLoc()));
+  };
+  ArrayRef<BlockArgument> arguments = callee.getArguments();
+  OperandRange returned = callee.front().getTerminator()->getOperands();
+  for (unsigned i = 0; i < numCarries; ++i)
+    if (isFloat(inputs[i]))
+      addGradient(inputs[i], arguments[i]);
   for (int64_t position : wrt)
     if (position >= numCarries + numSlices)
-      types.push_back(getWide(inputs[position]));
+      addGradient(getWide(inputs[position]), arguments[position]);
   unsigned numSums = types.size();
-  llvm::append_range(types, inputs.take_front(numCarries + numSlices));
+  for (unsigned i = 0; i < numCarries + numSlices; ++i)
+    add(inputs[i], arguments[i].getLoc());
   for (int64_t position : seeded)
     if (position >= numCarries)
-      types.push_back(results[position]);
-  llvm::append_range(types, inputs.drop_front(numCarries + numSlices));
+      addGradient(results[position], returned[position]);
+  for (unsigned i = numCarries + numSlices; i < inputs.size(); ++i)
+    add(inputs[i], arguments[i].getLoc());
 
   Location loc = gradientLoc(scan);
-  func::FuncOp step =
-      createFunction(symbols, loc, callee.getName() + "_reversed", types);
+  func::FuncOp step = createFunction(
+      symbols, loc, callee.getName() + "_reversed", types, locations);
   OpBuilder builder = OpBuilder::atBlockEnd(&step.front());
   auto argument = step.getArguments().begin();
   SmallVector<Value> cotangents(results.size());
@@ -174,8 +186,8 @@ ScanDifferentiator::differentiate(OpBuilder &builder, ScanOp scan,
   }
   for (Value invariant : scan.getInvariants())
     if (isActive(invariant)) {
-      carries.push_back(
-          createZeros(builder, loc, getWide(invariant.getType())));
+      carries.push_back(createZeros(builder, gradientLoc(invariant, loc),
+                                    getWide(invariant.getType())));
       targets.push_back(invariant);
     }
   llvm::append_range(types, TypeRange(ValueRange(carries)));

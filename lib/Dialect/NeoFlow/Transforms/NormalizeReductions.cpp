@@ -10,6 +10,7 @@
 #include "Comprehensions.h"
 #include "Differentiate.h"
 #include "FloatBuilder.h"
+#include "ReadGradient.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -129,9 +130,9 @@ static FailureOr<ComputeOp> materializeElements(OpBuilder &builder,
   SmallVector<Attribute> none(
       elementTypes.size(),
       ReductionKindAttr::get(context, ReductionKind::none));
-  ComputeOp elements =
-      createLike(builder, loc, compute, elementTypes, compute.getInputs(), {},
-                 builder.getArrayAttr(none), domain, names);
+  ComputeOp elements = createLike(builder, addSuffix(loc, "_elements"), compute,
+                                  elementTypes, compute.getInputs(), {},
+                                  builder.getArrayAttr(none), domain, names);
   elements->setAttr(attr::kMaterialize, builder.getUnitAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(elements.getBodyBlock());

@@ -258,14 +258,8 @@ static std::string getKey(KernelOp kernel) {
 /// called so; otherwise `fallback`.
 static std::string getReadableName(Location loc, StringRef fallback) {
   std::string name;
-  loc->walk([&](Location part) {
-    auto named = dyn_cast<NameLoc>(part);
-    if (!named)
-      return WalkResult::advance();
-    for (char c : named.getName().getValue())
-      name += llvm::isAlnum(c) ? c : '_';
-    return WalkResult::interrupt();
-  });
+  for (char c : getSourceName(loc))
+    name += llvm::isAlnum(c) ? c : '_';
   return name.empty() || llvm::isDigit(name.front()) ? fallback.str() : name;
 }
 

@@ -17,6 +17,21 @@ Location autodiff::gradientLoc(Operation *op) {
                       op->getLoc());
 }
 
+Location autodiff::gradientLoc(Value tensor, Location loc) {
+  StringRef name = getSourceName(tensor.getLoc());
+  return NameLoc::get(
+      StringAttr::get(loc.getContext(), name.empty() ? "gradient" : "d" + name),
+      loc);
+}
+
+Location autodiff::addSuffix(Location loc, StringRef suffix) {
+  StringRef name = getSourceName(loc);
+  return name.empty()
+             ? loc
+             : Location(NameLoc::get(
+                   StringAttr::get(loc.getContext(), name + suffix), loc));
+}
+
 Value autodiff::readAtIndices(OpBuilder &builder, Location loc,
                               ComputeOp compute, unsigned input) {
   unsigned rank = compute.getNumParallel();

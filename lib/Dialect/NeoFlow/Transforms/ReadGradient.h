@@ -17,6 +17,13 @@ namespace neoflow::autodiff {
 /// there.
 Location gradientLoc(Operation *op);
 
+/// `loc` with a longer name, as in "y_count"; itself when it has none.
+Location addSuffix(Location loc, StringRef suffix);
+
+/// The location of a gradient with respect to `tensor` that comes from `loc`:
+/// it is named after the tensor, as in "dx".
+Location gradientLoc(Value tensor, Location loc);
+
 /// Reads input `input` of `compute` at the result indices themselves.
 Value readAtIndices(OpBuilder &builder, Location loc, ComputeOp compute,
                     unsigned input);
@@ -26,7 +33,9 @@ public:
   /// `extra` tensors are bound after the forward inputs and the cotangents.
   ReadGradient(OpBuilder &builder, const Comprehension &forward, ReadOp read,
                ArrayRef<Value> cotangents, ValueRange extra = {})
-      : builder(builder), forward(forward), read(read), loc(gradientLoc(read)) {
+      : builder(builder), forward(forward), read(read),
+        loc(gradientLoc(forward.getBoundOperand(read.getTensor()),
+                        read.getLoc())) {
     llvm::append_range(inputs, forward.getInputs());
     llvm::append_range(inputs, cotangents);
     llvm::append_range(inputs, extra);

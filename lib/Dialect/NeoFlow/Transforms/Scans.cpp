@@ -124,14 +124,26 @@ SmallVector<Type> neoflow::getStepTypes(ScanOp scan) {
 }
 
 func::FuncOp neoflow::createFunction(SymbolTable &symbols, Location loc,
-                                     const Twine &name, TypeRange arguments) {
+                                     const Twine &name, TypeRange arguments,
+                                     ArrayRef<Location> locations) {
   OpBuilder builder(symbols.getOp()->getContext());
   auto function = func::FuncOp::create(loc, name.str(),
                                        builder.getFunctionType(arguments, {}));
   function.setPrivate();
-  function.addEntryBlock();
+  Block *body = function.addEntryBlock();
+  for (auto [argument, at] : llvm::zip(body->getArguments(), locations))
+    argument.setLoc(at);
   symbols.insert(function);
   return function;
+}
+
+SmallVector<Location> neoflow::getArgumentLocations(func::FuncOp function) {
+  SmallVector<Location> locations;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    locations.push_back(function.isExternal()
+                            ? function.getLoc()
+                            : function.getArgument(i).getLoc());
+  return locations;
 }
 
 void neoflow::finishFunction(func::FuncOp function, ValueRange results) {
@@ -157,9 +169,10 @@ static func::FuncOp createChunk(ScanOp scan, int64_t steps,
     shorten(types[numCarries + i]);
   for (unsigned i = numCarries; i < results.size(); ++i)
     shorten(results[i]);
-  func::FuncOp chunk =
-      createFunction(symbols, scan.getLoc(),
-                     scan.getCallee() + "_" + Twine(steps) + "_steps", types);
+  auto callee = symbols.lookup<func::FuncOp>(scan.getCallee());
+  func::FuncOp chunk = createFunction(
+      symbols, scan.getLoc(), scan.getCallee() + "_" + Twine(steps) + "_steps",
+      types, getArgumentLocations(callee));
   OpBuilder builder = OpBuilder::atBlockEnd(&chunk.front());
   ValueRange arguments(chunk.getArguments());
   unsigned numStacked = scan.getStacked().size();

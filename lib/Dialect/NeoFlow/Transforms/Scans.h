@@ -25,11 +25,16 @@ mlir::Value createStack(mlir::OpBuilder &builder, mlir::Location loc,
 /// The types of the arguments that `scan` calls its function with.
 llvm::SmallVector<mlir::Type> getStepTypes(ScanOp scan);
 
-/// A private function that calls nothing yet: its entry block has arguments of
-/// these types, and no terminator.
+/// A private function whose entry block has arguments of these types, at these
+/// locations, and no terminator yet.
 mlir::func::FuncOp createFunction(mlir::SymbolTable &symbols,
                                   mlir::Location loc, const llvm::Twine &name,
-                                  mlir::TypeRange arguments);
+                                  mlir::TypeRange arguments,
+                                  llvm::ArrayRef<mlir::Location> locations);
+
+/// The locations of the arguments of `function`.
+llvm::SmallVector<mlir::Location>
+getArgumentLocations(mlir::func::FuncOp function);
 
 /// Ends `function`, whose results these are.
 void finishFunction(mlir::func::FuncOp function, mlir::ValueRange results);

@@ -62,6 +62,9 @@ inline constexpr llvm::StringLiteral kMaterialize = "neoflow.materialize";
 inline constexpr llvm::StringLiteral kGradient = "neoflow.gradient";
 } // namespace attr
 
+/// What the source calls a value at `loc`; empty when it has no name.
+llvm::StringRef getSourceName(mlir::Location loc);
+
 /// The type a body works in for elements of `type`: f32 for f16 and bf16,
 /// otherwise the type itself.
 mlir::Type getComputeType(mlir::Type type);
